@@ -90,8 +90,7 @@ export function bundles(node, say = console.log) {
 export function handOver(node, args) {
   return new Promise(resolve => {
     // One arena: the C library gives each thread its own, and what compilers and collectors leave free in theirs is resident and used by
-    // nobody.
-    // The child stands in the repository's folder: what was said from another one is said in full.
+    // nobody. The child stands in the repository's folder: what was said from another one is said in full.
     const folders = Object.fromEntries(
       ['PLATFORM_DATA_DIR', 'PLATFORM_PLUGIN_DIRS'].flatMap(name =>
         process.env[name]

@@ -6,8 +6,7 @@ import { currentScope } from '../telemetry/request-scope.ts';
 
 /**
  * Tells of a change of a service's own policy sets through its outbox. The registry stores the set, the service tells of it: a process that
- * dies in
- * between tells nobody, and the others read the store every 30 s (G-K-10).
+ * dies in between tells nobody, and the others read the store every 30 s (G-K-10).
  */
 export const tellPolicy =
   (service: string, pool: PostgresPool) =>

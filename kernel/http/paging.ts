@@ -15,8 +15,7 @@ const FITS: Readonly<Record<OrderKind, (value: unknown) => boolean>> = {
 
 /**
  * One page of a keyset listing (G-K-04): reads the cursor, asks for one row more than it shows and names the next page. A cursor is opaque
- * and
- * bound to its list; what is not ours is 400 `invalid_cursor`.
+ * and bound to its list; what is not ours is 400 `invalid_cursor`.
  */
 export async function page<Row extends object>(
   sql: Sql,

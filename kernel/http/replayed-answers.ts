@@ -45,8 +45,7 @@ export function keyedRequest(operation: string, request: Request, kept: boolean)
 
 /**
  * Answers of creates under an `Idempotency-Key`, for 24 hours and per caller. The first transaction of the request marks its key as taken
- * effect
- * (see `markKeyed`), so that a process which dies before its answer is kept does not let the same request happen twice.
+ * effect (see `markKeyed`), so that a process which dies before its answer is kept does not let the same request happen twice.
  */
 export class ReplayedAnswers {
   readonly #sql: Sql;

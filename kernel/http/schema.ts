@@ -89,8 +89,7 @@ function closeNode(node: SchemaNode): SchemaNode {
 
 /**
  * Where a value carries U+0000 or half of a surrogate pair, which no database of ours takes as text: each place as a fault with its JSON
- * pointer,
- * up to ten (F-19). Names of members are looked at as well.
+ * pointer, up to ten (F-19). Names of members are looked at as well.
  */
 export function characterFaults(value: unknown, base = ''): FieldFault[] {
   const faults: FieldFault[] = [];

@@ -100,8 +100,7 @@ function clientCredentials(server: IdentityServer, { tokens }: Counts): Promise<
 
 /**
  * The gateway's sign-in of a person, from the pushed request to the tokens: of people whose hash costs nothing, and of people as they are,
- * where
- * the hash runs on threads of its own, whose time is taken out. There it takes the caches from the rest too.
+ * where the hash runs on threads of its own, whose time is taken out. There it takes the caches from the rest too.
  */
 async function signIns(server: IdentityServer, { flows, signIns: attempts }: Counts): Promise<Row[]> {
   const passwords = new Passwords();

@@ -22,8 +22,7 @@ const BUILT = ['console/dist', 'signin/dist'];
 
 /**
  * The checkout as it is, in a folder that may be broken: never a file of the checkout itself is changed. Packages from npm are linked;
- * those of the
- * repository are linked to the copy's own, or its tests would test the checkout.
+ * those of the repository are linked to the copy's own, or its tests would test the checkout.
  */
 export class WorkingCopy implements Disposable {
   readonly root = mkdtempSync(join(tmpdir(), 'platform-mutations-'));

@@ -8,8 +8,7 @@ const TIER = 50;
 
 /**
  * Writes a plugin that passes its checks and conformance. `service`: one of the platform's own, under `plugins/` of `root`, with its line
- * in the
- * catalog. `vertical`: a folder of its own in `into`. Answers the folder and its files; throws an Error that says what is wrong.
+ * in the catalog. `vertical`: a folder of its own in `into`. Answers the folder and its files; throws an Error that says what is wrong.
  */
 export function scaffold({ kind, name, vertical, title, root, into }) {
   if (kind !== 'service' && kind !== 'vertical') throw new Error(`There is no "${kind}"; write service or vertical.`);

@@ -34,9 +34,8 @@ export interface ServiceKeyParts {
 
 /**
  * The keys of a service. One that no setting names is kept in a private file, which is made while no data rest on it, and never again: a
- * key that is
- * missing, cannot be read or is not the one that sealed the data keeps the service from starting, and the message says which file or
- * setting it is.
+ * key that is missing, cannot be read or is not the one that sealed the data keeps the service from starting, and the message says which
+ * file or setting it is.
  */
 export async function openKeys(parts: ServiceKeyParts): Promise<Readonly<Record<string, Box | KeySeeds>>> {
   const keys: Record<string, Box | KeySeeds> = {};

@@ -7,10 +7,8 @@ const recordIn = (dataDir: string) => join(dataDir, 'run', 'host.json');
 
 /**
  * One host per data directory: a second one would adopt the first one's databases. The lock is the operating system's, taken through
- * SQLite,
- * which is the way Node has to it: it is given to one process and gone with it, so nothing stale is ever judged. The record beside it only
- * tells
- * who. Held as long as the answer is kept.
+ * SQLite, which is the way Node has to it: it is given to one process and gone with it, so nothing stale is ever judged. The record beside
+ * it only tells who. Held as long as the answer is kept.
  */
 export function lockDataDir(dataDir: string): Disposable {
   mkdirSync(join(dataDir, 'run'), { recursive: true, mode: 0o711 });
@@ -57,8 +55,7 @@ function touch(path: string): void {
 
 /**
  * Whether a host says that it lives, to a process that may look at nothing but this one file: it is touched every two seconds. `undefined`
- * where
- * the folder is gone.
+ * where the folder is gone.
  */
 export function hostBeats(dataDir: string): boolean | undefined {
   const stat = statSync(recordIn(dataDir), { throwIfNoEntry: false });

@@ -47,8 +47,7 @@ export async function publishEnrollment(
 
 /**
  * Asks the certificate authority for one certificate: the first client certificate with the enrollment secret over server-authenticated
- * TLS, everything
- * else with that one (CA-043). Waits for the authority to come up, bounded.
+ * TLS, everything else with that one (CA-043). Waits for the authority to come up, bounded.
  */
 export async function enroll({
   bootstrap,

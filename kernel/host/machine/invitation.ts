@@ -10,8 +10,7 @@ const LIFETIME_S = 900;
 
 /**
  * What another machine must know to join: where the stores are, whom to trust, and a secret that the certificate authority takes from its
- * address
- * and for its services alone (H-03). A secret as a whole.
+ * address and for its services alone (H-03). A secret as a whole.
  */
 export interface Invitation {
   readonly ip: string;

@@ -37,8 +37,7 @@ export function shareHostPackages(): void {
 
 /**
  * Plugin folders under the given ones: each is a plugin, or a parent of plugins. Folders without a platform entry are passed over; one
- * whose
- * package.json cannot be read may be a plugin, and {@link readPlugin} says what is wrong with it.
+ * whose package.json cannot be read may be a plugin, and {@link readPlugin} says what is wrong with it.
  */
 export function findPlugins(directories: readonly string[]): string[] {
   return directories

@@ -23,8 +23,8 @@ export interface PluginWatchOptions {
 
 /**
  * Folders under `PLATFORM_PLUGIN_DIRS` come up without a restart, each by itself: one that cannot be read is named, and read again when
- * anything
- * in it has changed. A watcher of the operating system says nothing of what happens inside the folders of a folder, so they are looked at.
+ * anything in it has changed. A watcher of the operating system says nothing of what happens inside the folders of a folder, so they are
+ * looked at.
  */
 export class PluginWatch implements AsyncDisposable {
   readonly #options: PluginWatchOptions;

@@ -15,8 +15,7 @@ const TAKEN = ['kill', '_kill', '_debugProcess', '_debugEnd', 'send', '_send', '
 
 /**
  * The channel to the host, for the kernel's part of the process alone: inside the walls no plugin finds it, so that none floods the host.
- * To be
- * called before any code of a plugin is loaded.
+ * To be called before any code of a plugin is loaded.
  */
 export function takeChannel({ walled }: { walled: boolean }): ChildChannel {
   const { _send } = process as unknown as { _send?: RawSend };

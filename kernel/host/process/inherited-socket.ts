@@ -5,8 +5,7 @@ let syscall: Promise<Syscall> | undefined;
 
 /**
  * A descriptor of another process of ours, as one of this process: how a supervisor that comes later gets the socket its predecessor bound
- * and only
- * the service still holds. Linux 5.6 and newer, where the system lets one look into the other; `undefined` where it does not.
+ * and only the service still holds. Linux 5.6 and newer, where the system lets one look into the other; `undefined` where it does not.
  */
 export async function takeDescriptor(pid: number, descriptor: number): Promise<number | undefined> {
   try {

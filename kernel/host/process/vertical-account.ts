@@ -13,9 +13,8 @@ export interface VerticalAccount {
 
 /**
  * The user of the operating system that a vertical's process runs as (F-04): one for each service, without a name and without rights, where
- * the
- * platform runs as root and that user can read what the process needs. Elsewhere nothing: it runs as the platform does. Two services that
- * come to the same number share it; the permission model still keeps them apart.
+ * the platform runs as root and that user can read what the process needs. Elsewhere nothing: it runs as the platform does. Two services
+ * that come to the same number share it; the permission model still keeps them apart.
  */
 export function verticalAccount(service: string, needed: readonly string[]): VerticalAccount | undefined {
   if (process.getuid?.() !== 0) return undefined;

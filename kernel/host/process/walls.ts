@@ -11,8 +11,8 @@ const OWN_FIGURES = ['stat', 'statm', 'status', 'limits'].map(name => `/proc/sel
 
 /**
  * The walls around somebody else's code (F-04; day two, section 3): Node's permission model, with the platform's own code, the plugin's
- * folder and
- * what is named further to read, its folder to write, the network, and nothing else: no processes, no workers, no addons, no libraries.
+ * folder and what is named further to read, its folder to write, the network, and nothing else: no processes, no workers, no addons, no
+ * libraries.
  */
 export function wallFlags({
   directory,

@@ -17,8 +17,7 @@ export interface RevokedCertificatesParts {
 
 /**
  * Certificates of the platform that were revoked and have not expired, known to every process within a moment by message and within 4 s by
- * itself
- * (hardening H-02). It stays as it was while the store is away. Who still shows one is written down, for operators.
+ * itself (hardening H-02). It stays as it was while the store is away. Who still shows one is written down, for operators.
  */
 export class RevokedCertificates implements AsyncDisposable {
   readonly #parts: RevokedCertificatesParts;

@@ -37,8 +37,7 @@ const filesOf = (home: string, name: HierarchyName) =>
 
 /**
  * Opens the certificate authority's files under `{dataDir}/ca`, or makes all of them where nothing of a platform is there yet. A part that
- * is
- * missing beside any other, or beside data, stops the boot: a silently made second root would strand every machine that trusts the first
+ * is missing beside any other, or beside data, stops the boot: a silently made second root would strand every machine that trusts the first
  * (G-ACME-01).
  */
 export async function openAuthority(dataDir: string, validity = DEFAULT_VALIDITY): Promise<Authority> {

@@ -10,8 +10,7 @@ type Write = (tx: Tx<typeof certificateAuthority>) => Promise<void>;
 
 /**
  * Queues events beside the operation they tell of; those that wait share a transaction. One that cannot be queued is dropped with a
- * warning: the
- * certificate is what was asked for (CA-086, C26).
+ * warning: the certificate is what was asked for (CA-086, C26).
  */
 export class Announcer implements AsyncDisposable {
   readonly #ctx: Ctx;

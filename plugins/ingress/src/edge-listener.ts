@@ -39,8 +39,7 @@ export interface EdgeListenerParts {
 
 /**
  * The edge port: a bare accept loop (ING-029). Each connection's ClientHello is read whole and put back; names of the platform that a
- * workload
- * inside asks for are piped to their backend as they are, all else ends here (ING-002, G-PROXY-01) in HTTP/2 or HTTP/1.1 by ALPN.
+ * workload inside asks for are piped to their backend as they are, all else ends here (ING-002, G-PROXY-01) in HTTP/2 or HTTP/1.1 by ALPN.
  */
 export class EdgeListener implements AsyncDisposable {
   readonly #ctx: Ctx;
@@ -91,8 +90,7 @@ export class EdgeListener implements AsyncDisposable {
 
   /**
    * Leaves a shared socket to the next instance and refuses nobody: who asks is told to come again by another connection, then nothing new
-   * is
-   * accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on
+   * is accepted, then connections that are idle go, and the last one ends it. `http.Server.close` would cut idle ones while a request is on
    * its way.
    */
   async leave(): Promise<void> {

@@ -19,8 +19,7 @@ interface Sum {
 
 /**
  * The traffic of the platform: every process hears what services flush and keeps the last minutes; of each minute that is over the first
- * process
- * writes the row and tells of it, so that it is told once.
+ * process writes the row and tells of it, so that it is told once.
  */
 export class Traffic {
   readonly #ctx: Ctx;

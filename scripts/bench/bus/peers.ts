@@ -10,8 +10,7 @@ export type PeerName = (typeof PEERS)[number];
 
 /**
  * One after the other, each in a process of its own: what a client leaves behind is no burden to what is measured next. One that is not to
- * be
- * had on this machine is left out and said.
+ * be had on this machine is left out and said.
  */
 export async function peerFigures(): Promise<Partial<Record<PeerName, PeerFigures>>> {
   const figures: Partial<Record<PeerName, PeerFigures>> = {};

@@ -15,8 +15,7 @@ import { eventStream } from './event-stream.ts';
 
 /*
  * The process of a plugin: told a {@link PluginOrder}, it tells {@link Latencies}. A steady pace; from the producer's call to an
- * event-stream
- * client, and from a commit to the stream and to such a client.
+ * event-stream client, and from a commit to the stream and to such a client.
  */
 
 export interface PluginOrder {

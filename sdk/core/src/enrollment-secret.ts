@@ -26,8 +26,7 @@ export function sealedEnrollment(dataDir: string, now: number): { readonly secre
 
 /**
  * The machine's secret of its first boot (SUP-061): 32 random bytes in a sealed file. It is sealed anew before its life is over and never
- * changes
- * (SUP-062); an orderly shutdown takes it away (SUP-063).
+ * changes (SUP-062); an orderly shutdown takes it away (SUP-063).
  */
 export class EnrollmentSecret {
   readonly #file: SealedFile;

@@ -8,8 +8,8 @@ const TIME_BYTES = 8;
 
 /**
  * A file of mode 0600 whose content only this machine can read: AES-256-GCM under a key that is derived from the machine's own and from
- * what the file
- * is for. The moment of sealing is part of what is authenticated. A content is whole or not there: it is written beside and renamed.
+ * what the file is for. The moment of sealing is part of what is authenticated. A content is whole or not there: it is written beside and
+ * renamed.
  */
 export class SealedFile {
   readonly #path: string;

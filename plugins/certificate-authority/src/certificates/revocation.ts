@@ -52,8 +52,7 @@ export class Revocation {
 
   /**
    * Marks and the list of them are written again and again: a store that came back empty must not forgive a revoked certificate. Processes
-   * read the
-   * list when its stamp is another one.
+   * read the list when its stamp is another one.
    */
   async publish(): Promise<void> {
     const revoked = this.#parts.store.revoked(this.#ctx.clock.now());

@@ -23,8 +23,7 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
  * What an order asks for, by rule and never by lookup (doc3, certificate authority 3; G-ACME-02): normal names without copies and the one
- * class they
- * share. The answer depends on nothing but its input, so that finalize can ask again (CA-020).
+ * class they share. The answer depends on nothing but its input, so that finalize can ask again (CA-020).
  */
 export function classify(
   asked: readonly { readonly type: string; readonly value: string }[],

@@ -56,8 +56,8 @@ interface Waiting {
 
 /**
  * Everything the authority ever signed or revoked, `issued/log.jsonl`: each line is chained by SHA-256 to the one before it, and the head
- * is signed by a
- * key that is none of the authority's own. A certificate is handed out when its line is on disk. Lines that wait share one write.
+ * is signed by a key that is none of the authority's own. A certificate is handed out when its line is on disk. Lines that wait share one
+ * write.
  */
 export class IssuanceLog implements AsyncDisposable {
   readonly #directory: string;

@@ -21,8 +21,7 @@ const MOST_FAULTS = 20;
 
 /**
  * Proves the log against itself, its signed head, and the certificates that are kept: none is there that the log does not name, none is
- * gone, changed or
- * revoked beside it. Up to twenty faults are named.
+ * gone, changed or revoked beside it. Up to twenty faults are named.
  */
 export async function verifyLog(log: IssuanceLog, keys: LogKeys, store: CertificateStore): Promise<LogVerdict> {
   await log.settled();

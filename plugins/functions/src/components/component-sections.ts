@@ -17,10 +17,8 @@ export const isComponent = (bytes: Uint8Array): boolean => Buffer.compare(bytes.
 
 /**
  * A component of the world that this service has (`function.wit`): plain functions from a string to a string go in and out, and core
- * modules make them.
- * Whatever else a component can be is refused before any other program reads it: nested components, instances, resources, streams, other
- * types, and
- * every name that is more than letters. Throws {@link ModuleFault}.
+ * modules make them. Whatever else a component can be is refused before any other program reads it: nested components, instances,
+ * resources, streams, other types, and every name that is more than letters. Throws {@link ModuleFault}.
  */
 export class ComponentSections {
   readonly modules: ModuleSections[] = [];

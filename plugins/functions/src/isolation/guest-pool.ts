@@ -61,8 +61,7 @@ const YOUNG_MS = 1_000;
 
 /**
  * Locked processes that run guests. Every execution has an instance of its own and a deadline; a process whose guest does not end is killed
- * and
- * replaced, whoever else was in it begins anew elsewhere, and the guest that was entered last is blamed.
+ * and replaced, whoever else was in it begins anew elsewhere, and the guest that was entered last is blamed.
  */
 export class GuestPool implements AsyncDisposable {
   readonly #options: GuestPoolOptions;

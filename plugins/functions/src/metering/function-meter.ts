@@ -31,8 +31,8 @@ const FREE: ReadonlySet<Instruction['kind']> = new Set(['free', 'block', 'loop',
 
 /**
  * One function, rewritten so that it pays for what it does: one unit an instruction, charged at the start of each basic block, kept in a
- * local and
- * written back where somebody else looks at it; asked for at the function's entry and at loops alone. Calls cost depth while they last.
+ * local and written back where somebody else looks at it; asked for at the function's entry and at loops alone. Calls cost depth while they
+ * last.
  */
 export class FunctionMeter {
   readonly #sections: ModuleSections;

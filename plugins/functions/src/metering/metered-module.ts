@@ -46,10 +46,8 @@ const ORDER = [1, 2, 3, 4, 5, 13, 6, 7, 9, 12, 10, 11];
 
 /**
  * Rewrites a module so that what it does is counted and bounded: fuel and depth are globals of its own, exported under a reserved prefix.
- * Nothing that
- * the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is to be asked
- * first
- * whether the bytes are valid, for a rewrite may hide a fault.
+ * Nothing that the module numbers is numbered anew: what is added stands at the end of its space. Throws {@link ModuleFault}. The engine is
+ * to be asked first whether the bytes are valid, for a rewrite may hide a fault.
  */
 export function meter(
   bytes: Uint8Array,

@@ -9,8 +9,7 @@ const [GLOBAL_GET, GLOBAL_SET, FUNCREF_TABLE_WITH_VALUE] = [0x23, 0x24, 0x40];
 
 /**
  * The module with two more imported globals, fuel and depth, behind those it has: the modules of one component pay from one purse. What it
- * defines
- * itself moves up by two, and every place that names a global is written anew.
+ * defines itself moves up by two, and every place that names a global is written anew.
  */
 export function withSharedCounters(sections: ModuleSections): Uint8Array {
   const { bytes, spans, imports } = sections;

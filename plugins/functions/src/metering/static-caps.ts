@@ -2,8 +2,8 @@ import { ModuleFault } from './byte-reader.ts';
 
 /**
  * What a module may ask of the engine's compilers, whose work no fuel pays for: 50 KB with 49,000 locals take seconds, 250 KB with one
- * crowded label
- * end the process. What compilers of the field write is far below (facts on WebAssembly, section 4: 118 locals, 17,798 entries).
+ * crowded label end the process. What compilers of the field write is far below (facts on WebAssembly, section 4: 118 locals, 17,798
+ * entries).
  */
 export const CAPS = {
   functions: 30_000,

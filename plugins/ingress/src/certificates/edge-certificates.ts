@@ -29,8 +29,7 @@ export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X255
  * Browser-facing leafs, P-256 by name: one fetch per name at a time and a budget for all, refreshed at two thirds of life, refusals
  * remembered (G-K-23, H-04). Until the authority has answered once, a self-signed certificate stands in (ING-014); the next handshake after
  * that has the issued one (ING-015). What was revoked is dropped. Held in memory alone, as many as the settings say; a new one takes the
- * place
- * of the one that nobody has asked for the longest.
+ * place of the one that nobody has asked for the longest.
  */
 export class EdgeCertificates {
   readonly #ctx: Ctx;

@@ -5,8 +5,7 @@ const FIRST_BYTES = 2_048;
 
 /**
  * Reads the whole ClientHello of a connection and puts it back: whoever reads next sees every byte (ING-030). The socket is paused
- * afterwards.
- * `undefined`: the client said something else, too much, nothing in time, or went away.
+ * afterwards. `undefined`: the client said something else, too much, nothing in time, or went away.
  */
 export function peekHello(socket: Socket, timeoutMs: number): Promise<ClientHello | undefined> {
   return new Promise(resolve => {

@@ -7,9 +7,8 @@ import { backendHeaders, correlationOf } from '../request-headers.ts';
 
 /**
  * The management plane over plain HTTP, for peers inside alone (C28): the same routes and the same gates as on the mesh, which it is
- * forwarded
- * to; `/openapi.json` is `null` here (G-PROXY-05). A token that is bound to a certificate cannot be proven on this port, and is refused
- * there.
+ * forwarded to; `/openapi.json` is `null` here (G-PROXY-05). A token that is bound to a certificate cannot be proven on this port, and is
+ * refused there.
  */
 export class ManagementDoor {
   readonly #ctx: Ctx;

@@ -6,9 +6,8 @@ const [QUIET_MS, APART_MS, TICK_MS] = [1_000, 100, 50];
 
 /**
  * Which services there are and how many of their instances take traffic. Seeded from the registry, ten times three seconds apart, then
- * asked
- * every thirty (ING-007, ING-050); told of changes by `captain:changed`, which is waited out for a second of quiet (ING-046). Connections
- * live on whatever changes: new requests alone are chosen for anew.
+ * asked every thirty (ING-007, ING-050); told of changes by `captain:changed`, which is waited out for a second of quiet (ING-046).
+ * Connections live on whatever changes: new requests alone are chosen for anew.
  */
 export class Topology {
   readonly #ctx: Ctx;

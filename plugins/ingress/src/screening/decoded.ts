@@ -36,10 +36,8 @@ export const isPlain = (value: string): boolean => PLAIN.test(value);
 
 /**
  * The forms in which a backend may come to read a value: as it came, and with each layer of encoding undone. Percent (once and again),
- * `%u0027`,
- * HTML entities, backslash escapes, full-width letters and bytes that a sloppy decoder takes for ASCII are all ways to write the same
- * thing.
- * At most four forms of at most 8 KiB; what is longer is read at both ends.
+ * `%u0027`, HTML entities, backslash escapes, full-width letters and bytes that a sloppy decoder takes for ASCII are all ways to write the
+ * same thing. At most four forms of at most 8 KiB; what is longer is read at both ends.
  */
 export function formsOf(value: string): string[] {
   const forms = new Set<string>();

@@ -2,8 +2,7 @@ import type { Span } from '../blobs/blobs.ts';
 
 /**
  * The one range of a `Range` header (RFC 9110, 14.1.2). `whole` for none, for several, and for what is no range of bytes: all of these are
- * answered
- * with everything; `unsatisfiable` where the object is shorter.
+ * answered with everything; `unsatisfiable` where the object is shorter.
  */
 export function rangeOf(header: string | null, size: number): Span | 'whole' | 'unsatisfiable' {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.replaceAll(' ', '') ?? '');

@@ -6,8 +6,7 @@ const QUIET_MS = 60_000;
 
 /**
  * Bytes on their way out, checked against what was stored: the last piece is held back until the hash is right, so damaged bytes are never
- * a whole
- * answer. Without a hash (a range) the length alone is checked. `onEnd` is called once, however it ends.
+ * a whole answer. Without a hash (a range) the length alone is checked. `onEnd` is called once, however it ends.
  */
 export function checkedBytes(
   source: Readable,

@@ -17,8 +17,7 @@ export function faultOf(key: string): string | undefined {
 
 /**
  * What a caller's keys begin with (G-STO-01): a service of the platform has the folder of its own name, `app/` or `func/`; a vertical's
- * service has
- * one for each environment, below its vertical, so that it never reads what it wrote for somebody else.
+ * service has one for each environment, below its vertical, so that it never reads what it wrote for somebody else.
  */
 export function prefixOf(caller: Caller | undefined, envId: string | undefined): string | undefined {
   if (caller?.kind !== 'machine') return undefined;

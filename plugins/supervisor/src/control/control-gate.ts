@@ -16,8 +16,7 @@ export interface ControlQuestion {
 
 /**
  * Steps 4, 6, 7 and 8 of the gate (G-CAP-09), in their order; 1, 2, 3 and 5 are the kernel's for requests of the network, and the socket's
- * own for
- * those of this machine. An error inside a step denies.
+ * own for those of this machine. An error inside a step denies.
  */
 export class ControlGate {
   readonly #ctx: SupervisorContext;

@@ -16,8 +16,7 @@ export type Entry = CatalogEntry & {
 
 /**
  * Everything that can be started on this machine: what the platform ships, verticals, and lines that were merged in (SUP-011). A later line
- * of
- * one service takes the place of an earlier one; what is built in keeps its code, and cannot be removed.
+ * of one service takes the place of an earlier one; what is built in keeps its code, and cannot be removed.
  */
 export class Catalog {
   readonly #machine: Pick<ProcessHost, 'runnable'>;

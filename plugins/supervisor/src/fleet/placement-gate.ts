@@ -15,8 +15,7 @@ const LIVING: ReadonlySet<InstanceRow['status']> = new Set(['Starting', 'Active'
 
 /**
  * The placement gate: one function for boot, start-services, the scaler and remote spawn (SUP-017). Answers why the service may not start
- * on
- * this machine; nothing where it may. A key that cannot be read constrains nothing (SUP-021): it was refused when it was written (H-09).
+ * on this machine; nothing where it may. A key that cannot be read constrains nothing (SUP-021): it was refused when it was written (H-09).
  */
 export function placementRefusal({ service, ip, edgeIp, rows }: PlacementQuestion): PlacementRefusal | undefined {
   for (const key of service.placement) {

@@ -8,8 +8,8 @@ import { backoff } from './backoff.ts';
  *                                   ↕ inactive, while it is drained
  *
  * At most one process lives at a time, and an instance that is wanted has a process, a preparation under way or a timer that leads to one;
- * only an
- * operator's setting of 0 ends that after it was given up (SUP-030), and an upgrade that holds it, which has a timer of its own (SUP-046).
+ * only an operator's setting of 0 ends that after it was given up (SUP-030), and an upgrade that holds it, which has a timer of its own
+ * (SUP-046).
  */
 
 export interface LifeSettings {

@@ -5,8 +5,7 @@
  *        └───────┴─────────┴→ aborted       └→ rolled_back
  *
  * The old one goes on serving until every router has had time to see that it is no longer in turn; only then is it told to end, and only
- * from then
- * on does it refuse work. Every stage has a deadline: an upgrade always ends.
+ * from then on does it refuse work. Every stage has a deadline: an upgrade always ends.
  */
 
 export interface UpgradeSettings {

@@ -13,8 +13,7 @@ export interface CacheOptions<V> {
 
 /**
  * Answers that are asked for again and again. Whoever asks while somebody asks gets the same answer. What is forgotten while it is on its
- * way
- * is given to those who wait for it, and not kept.
+ * way is given to those who wait for it, and not kept.
  */
 export interface Cache<V> {
   get(key: string, load: () => Promise<V>): Promise<V>;

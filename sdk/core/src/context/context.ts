@@ -210,8 +210,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     tx<T>(work: (tx: Tx<C>) => Promise<T>): Promise<T>;
     /**
      * One statement that is a transaction by itself, without round trips to begin and to commit it. `announce` queues its events; `write`
-     * makes the
-     * statement and has them in it by `announced`: a definition behind its own in its `with`, which writes them where `where` holds.
+     * makes the statement and has them in it by `announced`: a definition behind its own in its `with`, which writes them where `where`
+     * holds.
      */
     one<Row extends object>(
       announce: (tx: Pick<Tx<C>, 'emit' | 'emitAll' | 'audit'>) => Promise<void>,
@@ -229,8 +229,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly events: {
     /**
      * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event`
-     * names one of
-     * them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the event again.
+     * names one of them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the
+     * event again.
      */
     subscribe(
       wanted: { readonly family: string; readonly event?: string; readonly concurrency?: number },
@@ -244,8 +244,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly keys: KeysOf<C>;
   /**
    * Seals anew, under the key of now, what lies sealed under one that came before: in these places, and in the service's tasks that wait.
-   * For a job;
-   * when it is through, the key before may be dropped.
+   * For a job; when it is through, the key before may be dropped.
    */
   reseal(key: keyof KeysOf<C> & string, places: readonly SealedPlace[], signal: AbortSignal): Promise<void>;
   readonly secrets: {
@@ -319,8 +318,7 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly tokens: TokenChecks;
   /**
    * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement. Throws 400 `invalid_cursor`,
-   * which every
-   * listing declares by itself.
+   * which every listing declares by itself.
    */
   page<Row extends object>(
     query: { readonly limit?: number; readonly cursor?: string },

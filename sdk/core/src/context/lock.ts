@@ -10,7 +10,7 @@ export type Locked<T> = { readonly held: true; readonly value: T } | { readonly 
 
 /**
  * Does `work` while no other process of the service, and nothing else in this one, does work under the same name. Its signal ends when the
- * lock is
- * lost: to a store that forgot it, or to a pause longer than its time. Work whose effect must never happen twice asks its database as well.
+ * lock is lost: to a store that forgot it, or to a pause longer than its time. Work whose effect must never happen twice asks its database
+ * as well.
  */
 export type Lock = <T>(name: string, options: LockOptions, work: (signal: AbortSignal) => Promise<T>) => Promise<Locked<T>>;

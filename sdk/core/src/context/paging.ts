@@ -6,8 +6,7 @@ export interface PageSpec {
   readonly list: string;
   /**
    * Columns in the order of the listing; together they name a row, and none is null. A prefix such as `o.` counts for the statement alone:
-   * the row's
-   * member is what follows it.
+   * the row's member is what follows it.
    */
   readonly order: Readonly<Record<string, OrderKind>>;
   /** Newest first unless it says so (G-K-04). */

@@ -12,16 +12,14 @@ export interface Action {
   readonly bound?: boolean | 'machine';
   /**
    * Workloads of the platform that are given it, for services that call others which they know only at run time: `['workflow']` may call
-   * whoever
-   * answers steps, `['cron']` whoever has schedules.
+   * whoever answers steps, `['cron']` whoever has schedules.
    */
   readonly callers?: readonly string[];
 }
 
 /**
  * The action a caller needs, several of which any one is enough, or a written reason why any workload, any signed-in person or anybody with
- * a valid credential will do,
- * or why nobody is asked. With `workload` a person passes with one of `or`.
+ * a valid credential will do, or why nobody is asked. With `workload` a person passes with one of `or`.
  */
 export type Gate<A extends string = string> =
   | A

@@ -31,8 +31,7 @@ export type WorkloadNeeds = Readonly<Record<string, readonly string[]>>;
 
 /**
  * What becomes of a service's rows when their environment is deleted. Every table with a column `env_id` is in one of the two lists, or its
- * rows
- * go with those they belong to (`on delete cascade`). `purge` names what a row is, in the plural, for the preview of a delete.
+ * rows go with those they belong to (`on delete cascade`). `purge` names what a row is, in the plural, for the preview of a delete.
  */
 export interface EnvironmentEnd {
   /** Noun by table, in the order in which rows are deleted. */

@@ -1,9 +1,7 @@
 /**
  * A key that a service cannot do without, kept by the host: taken from what a setting says, which is the key itself (32 bytes in base64) or
- * a secret
- * reference. Development makes one in a private file while no data rest on it; production refuses its absence; one that was lost, or is
- * another
- * one, keeps the service from starting and is named.
+ * a secret reference. Development makes one in a private file while no data rest on it; production refuses its absence; one that was lost,
+ * or is another one, keeps the service from starting and is named.
  */
 export interface KeyDecl {
   /** `seal`: a {@link SealedBox}. `seeds`: the secret itself, of one or more lines, read anew whenever it is asked for. */

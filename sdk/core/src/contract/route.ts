@@ -22,10 +22,8 @@ export interface RouteOptions {
   readonly limit?: number;
   /**
    * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`:
-   * the one of
-   * `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409. `any`:
-   * none; the
-   * handler says itself what it is about. The contract's `env` when absent.
+   * the one of `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409.
+   * `any`: none; the handler says itself what it is about. The contract's `env` when absent.
    */
   readonly env?: RouteEnv;
   /**
