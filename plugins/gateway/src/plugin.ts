@@ -30,6 +30,7 @@ export default definePlugin(gateway, {
       delegations,
       delegator,
     } = servicesOf(ctx);
+    const liveDevices = new LiveDevices(ctx, sessions.store);
     const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {
       routes: {
@@ -45,7 +46,7 @@ export default definePlugin(gateway, {
         proxy: door.open(proxy.methods),
         subscription: door.open(new Subscriptions(ctx, { guard, hub }).methods),
         push: door.open(new PushDevices(ctx, guard).methods),
-        pushDevices: request => new LiveDevices(ctx, sessions.store).of(request),
+        pushDevices: request => liveDevices.of(request),
         action: door.open(dispatch.methods),
         delegateStart: door.open(delegate.start),
         delegatePoll: door.open(delegate.poll),
