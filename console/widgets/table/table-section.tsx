@@ -4,20 +4,16 @@ import { Problem } from '../../api/gateway/problem.ts';
 import { useConsole } from '../../shell/console-context.ts';
 import { ActionButton } from '../action-button.tsx';
 import { Card } from '../card.tsx';
-import { historyOf, SparkLine } from '../chart/spark-line.tsx';
-import { holds } from '../page/condition.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { usePageHost } from '../page/page-host.ts';
 import { Empty, LoadedView } from '../page/page-state.tsx';
 import { valueAt } from '../page/path.ts';
-import { RowActions } from './row-actions.tsx';
-import { RowDetail } from './row-detail.tsx';
 import { itemsOf, nextCursorOf } from '../page/source-items.ts';
 import { TableFoot } from './table-foot.tsx';
+import { TableRows } from './table-rows.tsx';
 import { useChangedRows } from './use-changed-rows.ts';
 import { useRowReadings } from './use-row-readings.ts';
 import { useSource } from '../page/use-source.ts';
-import { isNumeric, Value } from '../value/value.tsx';
 
 const PAGE = 50;
 const NO_FILTERS: readonly Field[] = [];
@@ -30,8 +26,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
   const [busy, setBusy] = useState(false);
-  const { source, row_key, columns, row_actions = [], bulk_actions = [], row_detail = [] } = section;
-  const ends = row_actions.length + row_detail.length > 0;
+  const { source, row_key, columns, bulk_actions = [] } = section;
   const loaded = useSource(source, { ...filter, ...(source.paged ? { limit: size } : {}) });
 
   const keyOf = (row: unknown) => String(valueAt(row, row_key));
@@ -68,13 +63,6 @@ export function TableSection({ section, title }: { section: Definition; title?: 
     const done = `${action.label}: ${picked.length - failures.length} of ${picked.length} done`;
     return failures[0] ? `${done}. ${failures[0].message}` : done;
   };
-  const toggle = (key: string, on: boolean) =>
-    setChosen(before => {
-      const after = new Set(before);
-      if (on) after.add(key);
-      else after.delete(key);
-      return after;
-    });
 
   return (
     <Card
@@ -107,71 +95,15 @@ export function TableSection({ section, title }: { section: Definition; title?: 
           ) : (
             <>
               <div className="table-wrap">
-                <table className="table">
-                  {title && <caption className="hidden">{title}</caption>}
-                  <thead>
-                    <tr>
-                      {bulk.length > 0 && (
-                        <th className="pick">
-                          <input
-                            type="checkbox"
-                            aria-label="Select all rows"
-                            checked={picked.length === rows.length}
-                            onChange={event => setChosen(new Set(event.target.checked ? rows.map(keyOf) : []))}
-                          />
-                        </th>
-                      )}
-                      {columns.map(({ label, format }) => (
-                        <th key={label} scope="col" className={isNumeric(format) ? 'num' : undefined}>
-                          {label}
-                        </th>
-                      ))}
-                      {ends && (
-                        <th scope="col" className="act">
-                          <span className="hidden">Actions</span>
-                        </th>
-                      )}
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {rows.map(row => {
-                      const key = keyOf(row);
-                      return (
-                        <tr key={key} data-changed={changed.has(key) || undefined}>
-                          {bulk.length > 0 && (
-                            <td className="pick">
-                              <input
-                                type="checkbox"
-                                aria-label={`Select ${String(valueAt(row, columns[0]?.value ?? row_key))}`}
-                                checked={chosen.has(key)}
-                                onChange={event => toggle(key, event.target.checked)}
-                              />
-                            </td>
-                          )}
-                          {columns.map(({ label, value, format, tone_map, link, history }) => {
-                            const shown = <Value value={valueAt(row, value)} format={format} tones={tone_map} />;
-                            return (
-                              <td key={label} data-label={label} className={isNumeric(format) ? 'num' : undefined}>
-                                {link ? <a href={host.href(link, { row, params: host.params })}>{shown}</a> : shown}
-                                {history && <SparkLine values={historyOf(history, readings(key, value))} />}
-                              </td>
-                            );
-                          })}
-                          {ends && (
-                            <td className="act">
-                              <RowActions
-                                actions={row_actions.filter(({ when }) => holds(when, row)).filter(host.may)}
-                                scope={{ row, params: host.params }}
-                              >
-                                {row_detail.length > 0 && <RowDetail row={row} fields={row_detail} />}
-                              </RowActions>
-                            </td>
-                          )}
-                        </tr>
-                      );
-                    })}
-                  </tbody>
-                </table>
+                <TableRows
+                  title={title}
+                  section={section}
+                  rows={rows}
+                  choice={bulk.length > 0 ? { keys: chosen, choose: setChosen } : undefined}
+                  changed={changed}
+                  keyOf={keyOf}
+                  readings={readings}
+                />
               </div>
               <TableFoot count={rows.length} noun="row" more={cursor !== undefined} busy={busy} onMore={loadMore} />
             </>
