@@ -183,9 +183,8 @@ export class GuestPool implements AsyncDisposable {
   #replace(slot: Slot, blamed: ReadonlySet<number>, said: string): void {
     const innocent: [number, Running][] = [];
     for (const [id, running] of slot.running) {
-      const late = performance.now() - running.begun >= running.execution.timeoutMs;
       const at = { durationMs: performance.now() - running.begun };
-      if (late)
+      if (isOver(running))
         this.#finish(id, running, {
           ...failed('execution_timeout', detail(running.execution.timeoutMs), at.durationMs),
           broke: blamed.has(id),
@@ -218,13 +217,12 @@ export class GuestPool implements AsyncDisposable {
 
   #finish(id: number, running: Running, outcome: Outcome): void {
     for (const timer of running.timers) clearTimeout(timer);
+    const over = isOver(running);
     running.ended.abort();
     running.slot.running.delete(id);
     this.#running.delete(id);
     running.resolve(
-      performance.now() - running.begun >= running.execution.timeoutMs && !outcome.output
-        ? { ...outcome, fault: { code: 'execution_timeout', detail: detail(running.execution.timeoutMs) } }
-        : outcome,
+      over && !outcome.output ? { ...outcome, fault: { code: 'execution_timeout', detail: detail(running.execution.timeoutMs) } } : outcome,
     );
   }
 
@@ -236,6 +234,9 @@ export class GuestPool implements AsyncDisposable {
     this.#slots.length = 0;
   }
 }
+
+/** Whether the deadline was reached. Its timer may fire a fraction of a millisecond before the clock says so, and counts too. */
+const isOver = ({ begun, execution, ended }: Running): boolean => ended.signal.aborted || performance.now() - begun >= execution.timeoutMs;
 
 /** The first line of what a dying engine says that has words; V8 frames them with `#`. */
 const wordsOf = (said: string): string | undefined =>
