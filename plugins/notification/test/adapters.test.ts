@@ -187,6 +187,9 @@ describe('addresses', () => {
       'fe80::1',
       '::ffff:127.0.0.1',
       '::ffff:7f00:1',
+      'fec0::1',
+      '64:ff9b:1::7f00:1',
+      '2001:0:7f00:1::1',
       '0.0.0.0',
     ])
       expect([address, isPrivateAddress(address)]).toEqual([address, true]);

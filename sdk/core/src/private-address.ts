@@ -18,8 +18,11 @@ for (const [net, bits] of [
   ['::', 96],
   ['fc00::', 7],
   ['fe80::', 10],
+  ['fec0::', 10],
   ['ff00::', 8],
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2001::', 32],
   ['2002::', 16],
 ] as const)
   PRIVATE.addSubnet(net, bits, 'ipv6');

@@ -1,10 +1,11 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const TIME_BYTES = 8;
+const KEY_BYTES = 32;
 
 /**
  * A file of mode 0600 whose content only this machine can read: AES-256-GCM under a key that is derived from the machine's own and from
@@ -54,7 +55,7 @@ export class SealedFile {
 
   #key(): Buffer {
     const { dataDir, use } = this.#made;
-    return Buffer.from(hkdfSync('sha256', machineKey(dataDir), '', use, 32));
+    return Buffer.from(hkdfSync('sha256', machineKey(dataDir), '', use, KEY_BYTES));
   }
 }
 
@@ -62,11 +63,19 @@ export class SealedFile {
 function machineKey(dataDir: string): Buffer {
   const path = join(dataDir, 'captain', 'machine.key');
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(path, randomBytes(32), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    // Whoever came first made it.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  if (!existsSync(path)) {
+    // Written whole beside it and linked: nobody reads half a key, and whoever comes first makes it.
+    const whole = `${path}.${process.pid}.new`;
+    writeFileSync(whole, randomBytes(KEY_BYTES), { mode: 0o600, flush: true });
+    try {
+      linkSync(whole, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      rmSync(whole, { force: true });
+    }
   }
-  return readFileSync(path);
+  const key = readFileSync(path);
+  if (key.length !== KEY_BYTES) throw new Error(`${path} has ${key.length} bytes, not ${KEY_BYTES}: it was changed or cut short.`);
+  return key;
 }
