@@ -20,7 +20,7 @@ export const functions = defineContract({
     executions_failed: counter('Executions that ended without a result'),
     fuel_used: counter('Fuel that executions used'),
     duration_ms: counter('Milliseconds that executions took'),
-    measurements_dropped: counter('Sums for the statistics that were let go, because too many were kept'),
+    measurements_dropped: counter('Sums for the statistics that were let go, because too many were kept or they were refused'),
   },
   config: Type.Object({
     processes: Type.Integer({

@@ -112,7 +112,7 @@ test('FUN-005 names that would be code, WASI and whatever else a component can b
   expect(Buffer.from(new ComponentSections(named).bytes).includes('component-name')).toBe(false);
 });
 
-test('FUN-005 jco reads a component in a process that ends, and a component it does not take is refused with its reason', async () => {
+test('jco reads a component in a process that ends, and a component it does not take is refused with its reason', async () => {
   const bytes = await echoes();
   const unfit = await component({ core: '(func (export "run") (param i32) (result i32) (local.get 0))' });
   await expect(programs.make(Uint8Array.from(unfit), 64)).rejects.toThrow(/The component is not valid: .*lowered parameter/s);

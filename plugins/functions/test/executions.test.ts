@@ -232,7 +232,7 @@ test('FUN-003 fifty run at once in one environment, the next are refused, and an
   expect(figures.products.find(({ product }) => product === 'many')?.executions).toBe(51);
 });
 
-test('FUN-003 the fifty are counted over all processes, and one that died gives its places back when their time is over', async () => {
+test('the fifty are counted over all processes, and one that died gives its places back when their time is over', async () => {
   await published(host, ECHO, { product: 'fleet' });
   const [key, now] = [`func:executions:${ENV}`, Math.floor(Date.now() / 1_000)];
   const store = (command: string, ...args: (string | number)[]) => host.process.kv.call(command, key, ...args);
@@ -244,8 +244,10 @@ test('FUN-003 the fifty are counted over all processes, and one that died gives 
   await store('DEL');
 });
 
-test('FUN-035 what ran is told to the statistics, summed up by environment, product, hook and outcome, and what they refuse is told again', async () => {
-  await published(host, ECHO, { product: 'measured' });
+test('FUN-035 what ran is told to the statistics, summed up by environment, product, hook and outcome, and what they do not take is told again, unless they never will', async () => {
+  for (const product of ['never-taken', 'measured']) await published(host, ECHO, { product });
+  // What is refused for good stands first, and holds nothing up.
+  await run(host, 'never-taken');
   const done = [await run(host, 'measured'), await run(host, 'measured')];
   const told = () =>
     measured.filter(({ dimensions }) => dimensions?.['product'] === 'measured').map(({ metric, value }) => [metric, value]);
@@ -267,7 +269,7 @@ test('FUN-035 what ran is told to the statistics, summed up by environment, prod
   expect(measured.find(each => each.dimensions?.['product'] === 'measured')).toMatchObject({ dimensions });
 });
 
-test('FUN-001 FUN-019 a component is uploaded, validated and run as a module is, with the hook protocol and calls of its own', async () => {
+test('FUN-001 a component is uploaded, validated and run as a module is, with the hook protocol and calls of its own', async () => {
   const made = await asks();
   const module = await uploaded(host, made, { product: 'component', hooks: ['on-apply'] });
   const id = { params: { module_id: module.module_id } };

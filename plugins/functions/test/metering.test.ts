@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { differingSeeds } from './fixtures/observation.ts';
-import { ARCHIVE, compare, isThere, metered, sharing, sliced } from './fixtures/spec-suite.ts';
+import { compare, isThere, metered, sharing, sliced } from './fixtures/spec-suite.ts';
 
 test.runIf(isThere)(
-  'FUN-003 one script in eight of the specification’s suite sees the same of a metered module as of a plain one, also where modules pay together or by slices',
+  'one script in eight of the specification’s suite sees the same of a metered module as of a plain one, also where modules pay together or by slices',
   () => {
     // All of it is `npm run bench -- wasm-spec`.
     const { seen, held, differences } = compare([metered, sharing, sliced], 8);
@@ -12,9 +12,8 @@ test.runIf(isThere)(
     expect([seen > 7_000, held > 6_900]).toEqual([true, true]);
   },
 );
-test.skipIf(isThere)(`the specification’s suite is not on this machine (${ARCHIVE})`, () => undefined);
 
-test('FUN-003 a hundred generated modules do the same metered as plain, and pay the same every time', () => {
+test('a hundred generated modules do the same metered as plain, and pay the same every time', () => {
   // Fifteen hundred of them are `npm run bench -- wasm-spec`.
   expect(differingSeeds(100)).toEqual([]);
 });

@@ -24,6 +24,8 @@ test('FUN-002 FUN-021 FUN-033 FUN-037 an upload is checked against its hash, sto
     env_id: ENV,
     domain: 'credit',
     product: 'first',
+    version_label: expect.stringMatching(/./),
+    source_language: 'other',
     status: 'draft',
     validated_at: null,
     storage_key: `func/${module.module_id}.wasm`,

@@ -28,6 +28,11 @@ const MAX_SUMS = 1_000;
 /** Measurements that are told in one go. */
 const AT_ONCE = 300;
 
+/** Refusals of who asks, or of when: the same is taken later. */
+const PASSING = new Set([401, 403, 408, 425, 429]);
+/** Whether the statistics will never take it: told again and again, it would hold up all that waits behind it. */
+const isForGood = (error: unknown): boolean => isProblem(error) && error.status >= 400 && error.status < 500 && !PASSING.has(error.status);
+
 /** What ran, on its way to the statistics: sums of half a minute by environment, product, hook and outcome (FUN-035, G-FUNC-08). */
 export class Measurements {
   readonly #ctx: FuncContext;
@@ -72,10 +77,14 @@ export class Measurements {
         await this.#tell(measured, signal);
       } catch (err) {
         this.#properties.forget(measured.dimensions.env_id);
-        // Of an environment that is gone nothing is measured any more.
-        if (!isProblem(err) || err.code !== 'property_not_found') {
+        if (!isForGood(err)) {
           this.#ctx.log.info({ err, waiting: this.#waiting.length }, 'the statistics did not take what functions used; it is told later');
           return;
+        }
+        // Of an environment that is gone nothing is measured any more.
+        if (!isProblem(err) || err.code !== 'property_not_found') {
+          this.#ctx.metrics.measurements_dropped.add(1);
+          this.#ctx.log.warn({ err, metric: measured.metric }, 'the statistics refuse what functions used; it is let go');
         }
       }
       this.#waiting.shift();
