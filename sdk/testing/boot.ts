@@ -10,6 +10,7 @@ import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
+import { parseScopes } from '@platform/kernel/identity/tokens/scope-name';
 import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
 import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
@@ -139,7 +140,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
               params: input.params ?? {},
               query: input.query ?? {},
               headers,
-              identity: async () => ({ principal: persona.kind, scopes: new Set(persona.scopes), caller: callerOf(persona) }),
+              identity: async () => ({ principal: persona.kind, scopes: parseScopes(persona.scopes.join(' ')), caller: callerOf(persona) }),
               body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
               correlationId: `test-${newId()}`,
               signal: () => new AbortController().signal,

@@ -72,7 +72,7 @@ test('G-K-23 no more than the authority takes are asked for at once', async () =
   expect((await Promise.all(all)).filter(context => context !== undefined)).toHaveLength(48);
 });
 
-test('KRN-029 the host that is asked for all the time keeps its certificate, however many others come by', async () => {
+test('the host that is asked for all the time keeps its certificate, however many others come by', async () => {
   const { asked, figures, get } = certificatesOf(issued, 3);
   for (const name of ['busy.example', 'a.example', 'b.example', 'c.example', 'd.example', 'e.example']) {
     await get(name);
