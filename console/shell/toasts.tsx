@@ -1,6 +1,7 @@
+import { useCallback, useState } from 'react';
 import type { Tone } from '../api/page-def.ts';
 
-export interface Toast {
+interface Toast {
   readonly id: string;
   readonly text: string;
   readonly tone: Tone;
@@ -16,4 +17,17 @@ export function Toasts({ toasts }: { toasts: readonly Toast[] }) {
       ))}
     </div>
   );
+}
+
+const SHOWN_MS = 6_000;
+
+/** The latest four short messages, and how to say another. */
+export function useToasts() {
+  const [toasts, setToasts] = useState<readonly Toast[]>([]);
+  const notify = useCallback((text: string, tone: Tone = 'ok') => {
+    const toast = { id: crypto.randomUUID(), text, tone };
+    setToasts(all => [...all.slice(-3), toast]);
+    setTimeout(() => setToasts(all => all.filter(({ id }) => id !== toast.id)), SHOWN_MS);
+  }, []);
+  return { toasts, notify };
 }

@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useState } from 'react';
+import { useState } from 'react';
 import { Problem } from '../../api/gateway/problem.ts';
 import type { SlugAnswer } from '../../api/registry-api.ts';
-import { LatestOnly } from '../../shell/loading/latest-only.ts';
-import { isSlug, slugOf } from '../../shell/navigation/slug.ts';
+import { slugOf } from '../../shell/navigation/slug.ts';
 import { FormAlert } from './form-alert.tsx';
+import { useSlugVerdict, type Verdict } from './use-slug-verdict.ts';
 
 interface SlugFormProps {
   what: string;
@@ -14,41 +14,21 @@ interface SlugFormProps {
   create(body: { slug: string; display_name: string }): Promise<void>;
 }
 
-type Verdict = { state: 'idle' | 'checking' | 'free' | 'unknown' } | { state: 'refused'; text: string };
-
-const REASONS = { taken: 'This slug is taken.', reserved: 'This slug is reserved.', invalid: 'This is not a valid slug.' };
+const SAID = {
+  idle: 'Derived from the name',
+  checking: 'Checking…',
+  free: 'Available',
+  unknown: 'Could not be checked; creating will tell.',
+};
 
 /** A name and the slug that follows it until the slug is typed by hand. */
 export function SlugForm({ what, label, example, check, create }: SlugFormProps) {
   const [name, setName] = useState('');
   const [typed, setTyped] = useState<string>();
-  const [verdict, setVerdict] = useState<Verdict>({ state: 'idle' });
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
   const slug = typed ?? slugOf(name);
-  const question = useMemo(() => new LatestOnly(check), [check]);
-
-  useEffect(() => {
-    if (!slug) {
-      question.cancel();
-      return setVerdict({ state: 'idle' });
-    }
-    if (!isSlug(slug)) {
-      question.cancel();
-      return setVerdict({
-        state: 'refused',
-        text: 'Use 3 to 40 lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen.',
-      });
-    }
-    setVerdict({ state: 'checking' });
-    question.ask(
-      slug,
-      ({ available, reason }) => setVerdict(available ? { state: 'free' } : { state: 'refused', text: REASONS[reason ?? 'taken'] }),
-      // Whether it is free is also decided by the create itself.
-      () => setVerdict({ state: 'unknown' }),
-    );
-    return () => question.cancel();
-  }, [slug, question]);
+  const { verdict, taken } = useSlugVerdict(slug, check);
 
   const submit = async (event: React.FormEvent) => {
     event.preventDefault();
@@ -58,7 +38,7 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
       await create({ slug, display_name: name.trim() });
     } catch (error) {
       const failure = Problem.of(error);
-      if (failure.code === 'slug_taken') setVerdict({ state: 'refused', text: REASONS.taken });
+      if (failure.code === 'slug_taken') taken();
       else setProblem(failure);
       setBusy(false);
     }
@@ -80,37 +60,7 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
           onChange={event => setName(event.target.value)}
         />
       </div>
-      <div className="field">
-        <label className="label" htmlFor="slug">
-          Slug
-        </label>
-        <input
-          id="slug"
-          className="input mono"
-          value={slug}
-          maxLength={40}
-          spellCheck={false}
-          autoCapitalize="none"
-          autoComplete="off"
-          aria-describedby="slug-verdict slug-help"
-          aria-invalid={verdict.state === 'refused' || undefined}
-          onChange={event => setTyped(event.target.value === '' ? undefined : event.target.value.toLowerCase())}
-        />
-        <p id="slug-verdict" className={verdict.state === 'refused' ? 'fault' : 'sub'} role="status" data-verdict={verdict.state}>
-          {verdict.state === 'refused'
-            ? verdict.text
-            : verdict.state === 'checking'
-              ? 'Checking…'
-              : verdict.state === 'free'
-                ? 'Available'
-                : verdict.state === 'unknown'
-                  ? 'Could not be checked; creating will tell.'
-                  : 'Derived from the name'}
-        </p>
-        <p id="slug-help" className="sub">
-          {slug ? <code>{example(slug)}</code> : 'The slug becomes part of addresses.'} It cannot be changed later.
-        </p>
-      </div>
+      <SlugField slug={slug} verdict={verdict} example={example} type={setTyped} />
       {problem && <FormAlert problem={problem} />}
       <footer className="row end">
         <a className="btn" href="#/">
@@ -121,5 +71,41 @@ export function SlugForm({ what, label, example, check, create }: SlugFormProps)
         </button>
       </footer>
     </form>
+  );
+}
+
+interface SlugFieldProps {
+  slug: string;
+  verdict: Verdict;
+  example(slug: string): string;
+  /** What is typed by hand; nothing where the slug follows the name again. */
+  type(slug: string | undefined): void;
+}
+
+function SlugField({ slug, verdict, example, type }: SlugFieldProps) {
+  return (
+    <div className="field">
+      <label className="label" htmlFor="slug">
+        Slug
+      </label>
+      <input
+        id="slug"
+        className="input mono"
+        value={slug}
+        maxLength={40}
+        spellCheck={false}
+        autoCapitalize="none"
+        autoComplete="off"
+        aria-describedby="slug-verdict slug-help"
+        aria-invalid={verdict.state === 'refused' || undefined}
+        onChange={event => type(event.target.value === '' ? undefined : event.target.value.toLowerCase())}
+      />
+      <p id="slug-verdict" className={verdict.state === 'refused' ? 'fault' : 'sub'} role="status" data-verdict={verdict.state}>
+        {verdict.state === 'refused' ? verdict.text : SAID[verdict.state]}
+      </p>
+      <p id="slug-help" className="sub">
+        {slug ? <code>{example(slug)}</code> : 'The slug becomes part of addresses.'} It cannot be changed later.
+      </p>
+    </div>
   );
 }

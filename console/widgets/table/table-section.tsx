@@ -1,38 +1,27 @@
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import type { Action, Field, TableSection as Definition } from '../../api/page-def.ts';
 import { Problem } from '../../api/gateway/problem.ts';
-import { useConsole } from '../../shell/console-context.ts';
 import { ActionButton } from '../action-button.tsx';
 import { Card } from '../card.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { usePageHost } from '../page/page-host.ts';
 import { Empty, LoadedView } from '../page/page-state.tsx';
 import { valueAt } from '../page/path.ts';
-import { itemsOf, nextCursorOf } from '../page/source-items.ts';
 import { TableFoot } from './table-foot.tsx';
 import { TableRows } from './table-rows.tsx';
 import { useChangedRows } from './use-changed-rows.ts';
 import { useRowReadings } from './use-row-readings.ts';
-import { useSource } from '../page/use-source.ts';
+import { useTablePage } from './use-table-page.ts';
 
-const PAGE = 50;
 const NO_FILTERS: readonly Field[] = [];
 
 export function TableSection({ section, title }: { section: Definition; title?: string | undefined }) {
   const host = usePageHost();
-  const { notify } = useConsole();
-  const [filter, setFilter] = useState<Record<string, string>>({});
-  const [size, setSize] = useState(PAGE);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
-  const [busy, setBusy] = useState(false);
   const { source, row_key, columns, bulk_actions = [] } = section;
-  const loaded = useSource(source, { ...filter, ...(source.paged ? { limit: size } : {}) });
+  const { loaded, rows, filter, setFilter, foot } = useTablePage(source);
 
   const keyOf = (row: unknown) => String(valueAt(row, row_key));
-  const more = added?.to === loaded.data ? added : undefined;
-  const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);
-  const cursor = source.paged ? (more ? more.cursor : nextCursorOf(loaded.data)) : undefined;
   const changed = useChangedRows(loaded.data === undefined ? undefined : rows, keyOf, JSON.stringify(filter));
   const readings = useRowReadings(
     rows,
@@ -42,17 +31,6 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const picked = rows.filter(row => chosen.has(keyOf(row)));
   const bulk = bulk_actions.filter(host.may);
 
-  const loadMore = async () => {
-    setBusy(true);
-    try {
-      const answer = await host.read(source, { ...filter, limit: PAGE, cursor });
-      setAdded({ to: loaded.data, rows: [...(more?.rows ?? []), ...itemsOf(answer, source)], cursor: nextCursorOf(answer) });
-    } catch (error) {
-      notify(Problem.of(error).message, 'bad');
-    } finally {
-      setBusy(false);
-    }
-  };
   const runOn = async (action: Action): Promise<string> => {
     const failures: Problem[] = [];
     for (const row of picked) {
@@ -79,15 +57,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
         )
       }
     >
-      {section.filters && section.filters.length > 0 && (
-        <FilterBar
-          fields={section.filters ?? NO_FILTERS}
-          change={next => {
-            setSize(PAGE);
-            setFilter(next);
-          }}
-        />
-      )}
+      {section.filters && section.filters.length > 0 && <FilterBar fields={section.filters ?? NO_FILTERS} change={setFilter} />}
       <LoadedView of={loaded}>
         {() =>
           rows.length === 0 ? (
@@ -105,7 +75,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                   readings={readings}
                 />
               </div>
-              <TableFoot count={rows.length} noun="row" more={cursor !== undefined} busy={busy} onMore={loadMore} />
+              <TableFoot {...foot} />
             </>
           )
         }

@@ -1,0 +1,36 @@
+import { useMemo, useState } from 'react';
+import { Problem } from '../../api/gateway/problem.ts';
+import type { Source } from '../../api/page-def.ts';
+import { useConsole } from '../../shell/console-context.ts';
+import { usePageHost } from '../page/page-host.ts';
+import { itemsOf, nextCursorOf } from '../page/source-items.ts';
+import { useSource } from '../page/use-source.ts';
+
+const PAGE = 50;
+
+/** The rows of a table under its filter: the first page, kept fresh, and what was loaded behind it. */
+export function useTablePage(source: Source) {
+  const host = usePageHost();
+  const { notify } = useConsole();
+  const [filter, setFilter] = useState<Record<string, string>>({});
+  const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
+  const [busy, setBusy] = useState(false);
+  const loaded = useSource(source, { ...filter, ...(source.paged ? { limit: PAGE } : {}) });
+
+  const more = added?.to === loaded.data ? added : undefined;
+  const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);
+  const cursor = source.paged ? (more ? more.cursor : nextCursorOf(loaded.data)) : undefined;
+
+  const loadMore = async () => {
+    setBusy(true);
+    try {
+      const answer = await host.read(source, { ...filter, limit: PAGE, cursor });
+      setAdded({ to: loaded.data, rows: [...(more?.rows ?? []), ...itemsOf(answer, source)], cursor: nextCursorOf(answer) });
+    } catch (error) {
+      notify(Problem.of(error).message, 'bad');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { loaded, rows, filter, setFilter, foot: { count: rows.length, noun: 'row', more: cursor !== undefined, busy, onMore: loadMore } };
+}
