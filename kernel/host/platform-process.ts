@@ -21,7 +21,7 @@ import { instanceRow } from './machine/instance-row.ts';
 import { mintFor } from './machine/mint.ts';
 import { tolerateAbsence } from './machine/tolerate-absence.ts';
 import { consumerBus, registerVertical } from './platform-calls.ts';
-import { policyReload } from './policy-reload.ts';
+import { policyReload } from './policy/policy-reload.ts';
 import { type OpenedService, ServiceAssembly } from './service-assembly.ts';
 import { keyValuePort } from './service/key-value-port.ts';
 import type { ServiceInstance, ServiceInstanceParts } from './service/service-instance.ts';

@@ -39,14 +39,14 @@ import type { TaskRunner } from '../../work/task-runner.ts';
 import { jobsOf, tasksOf } from './service-work.ts';
 import { LocalCalls } from './local-calls.ts';
 import { migrateService } from './service-migrations.ts';
-import { tellPolicy } from '../policy-events.ts';
+import { tellPolicy } from '../policy/policy-events.ts';
 import { workRoutes } from './work-routes.ts';
 import { environmentRoutes } from './environment-data.ts';
 import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from '../keys/key-settings.ts';
 import { openKeys } from '../keys/service-keys.ts';
 import { pluginContext } from './plugin-context.ts';
-import { policyAdministration } from '../policy-administration.ts';
+import { policyAdministration } from '../policy/policy-administration.ts';
 
 const TRAFFIC_MS = 10_000;
 

@@ -1,8 +1,8 @@
-import { newId } from '../base/ids.ts';
-import { policyEvent } from '../base/manifest.ts';
-import { insertEvents } from '../outbox/outbox.ts';
-import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
-import { currentScope } from '../telemetry/request-scope.ts';
+import { newId } from '../../base/ids.ts';
+import { policyEvent } from '../../base/manifest.ts';
+import { insertEvents } from '../../outbox/outbox.ts';
+import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
+import { currentScope } from '../../telemetry/request-scope.ts';
 
 /**
  * Tells of a change of a service's own policy sets through its outbox. The registry stores the set, the service tells of it: a process that

@@ -1,0 +1,188 @@
+import { type Caller, isProblem, type Logger, ProblemError, type Request, reply } from '@platform/sdk';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import { policyFaults } from '../../policy/cedar.ts';
+import type { PolicyEngine } from '../../policy/policy-engine.ts';
+import { inquire, splitOnce } from '../../policy/policy-inquiry.ts';
+import type { PolicyKind, PolicyPort } from '../../policy/policy-port.ts';
+import { POLICY_KINDS } from './policy-kinds.ts';
+
+export type AdminRequest = Request<
+  unknown,
+  { id?: string; service?: string; limit?: number; cursor?: string },
+  Record<string, unknown>,
+  Caller
+> & { targetEnvId: string };
+
+export interface PolicyAdministrationOptions {
+  readonly service: string;
+  /** Actions a policy of a service may name; none for a service nobody knows. */
+  readonly actionsOf: (service: string) => readonly string[] | undefined;
+  /** Whether this service keeps the policies of all (capability `policy-store`): then `?service=` names whose. */
+  readonly keepsAll: boolean;
+  readonly port: PolicyPort;
+  readonly engine: PolicyEngine;
+  readonly log: Logger;
+  /** Tells the world of a change of this service's own sets; absent where the registry tells of it. */
+  readonly tell?: (envId: string, payload: object) => Promise<void>;
+  /** Live scopes of somebody else, for the dry run. */
+  readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
+}
+
+/** The policies of (environment, service) as administrators read and change them (G-K-10). */
+export class AdministeredPolicies {
+  readonly #options: PolicyAdministrationOptions;
+  readonly #port: PolicyPort;
+
+  constructor(options: PolicyAdministrationOptions) {
+    this.#options = options;
+    this.#port = speakingFor(options.service, options.port);
+  }
+
+  /** One row of a kind, or a page of all; ids ascend with time, so that what is deleted between two pages does not move the others. */
+  async list(kind: PolicyKind, request: AdminRequest): Promise<unknown> {
+    const { query, targetEnvId } = request;
+    const { member, idMember } = POLICY_KINDS[kind];
+    const idOf = (row: object) => String((row as Record<string, unknown>)[idMember]);
+    const rows: readonly object[] = (await this.#port.snapshot(this.#serviceOf(request), targetEnvId))[member];
+    if (query.id) return rows.find(row => idOf(row) === query.id) ?? missing(query.id);
+    const sorted = [...rows]
+      .sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1))
+      .filter(row => query.cursor === undefined || idOf(row) > query.cursor);
+    const items = sorted.slice(0, query.limit ?? 50);
+    return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
+  }
+
+  /** Writes a row, or deletes it where the body says `op: delete`. */
+  async apply(kind: PolicyKind, request: AdminRequest): Promise<unknown> {
+    const { idMember } = POLICY_KINDS[kind];
+    const sent = request.body ?? {};
+    const id = request.query.id ?? (sent[idMember] as string | undefined);
+    if (sent['op'] === 'delete') {
+      if (id) return this.remove(kind, request, id);
+      throw kernelProblem('validation_failed', {
+        extra: { errors: [{ pointer: `/${idMember}`, code: 'required', message: 'is required to delete' }] },
+      });
+    }
+    const answer = await this.#write(kind, request, id ? { ...sent, [idMember]: id } : sent);
+    await this.#reload(this.#serviceOf(request), request.targetEnvId);
+    return answer;
+  }
+
+  async remove(kind: PolicyKind, request: AdminRequest, id: string): Promise<unknown> {
+    const { service: own, tell } = this.#options;
+    const { targetEnvId } = request;
+    const service = this.#serviceOf(request);
+    const gone =
+      kind === 'policy-sets' && tell
+        ? (await this.#port.snapshot(service, targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id)
+        : undefined;
+    await this.#port.remove({ kind, env_id: targetEnvId, service, id, updated_by: by(request.caller) });
+    if (gone && service === own)
+      await tell?.(targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
+    await this.#reload(service, targetEnvId);
+    return reply(undefined, { status: 204 });
+  }
+
+  /** What would be decided for a principal, and why. */
+  async dryRun(request: AdminRequest): Promise<unknown> {
+    const { scopesOf, log } = this.#options;
+    const { body, targetEnvId, correlationId } = request;
+    const { principal, action, resource } = body as { principal: string; action: string; resource?: string };
+    const [kind, id] = splitOnce(principal);
+    if ((kind !== 'user' && kind !== 'workload') || !id)
+      throw kernelProblem('validation_failed', {
+        extra: { errors: [{ pointer: '/principal', code: 'pattern', message: 'is user:{id} or workload:{name}' }] },
+      });
+    const scopes = [...(await scopesOf({ kind, id }, targetEnvId))];
+    const question = { principal: { kind, id, scopes }, action, ...(resource ? { resource } : {}) } as const;
+    const [decision] = await inquire(
+      { service: this.#serviceOf(request), envId: targetEnvId, questions: [question] },
+      { load: this.#port.snapshot, log, correlationId },
+    );
+    return decision;
+  }
+
+  #write(kind: PolicyKind, request: AdminRequest, body: Record<string, unknown>): Promise<unknown> {
+    if (kind === 'policy-sets') return this.#writeSet(request, body);
+    const row = { env_id: request.targetEnvId, service: this.#serviceOf(request) };
+    if (kind === 'relations') {
+      const { subject, relation, object } = need<'subject' | 'relation' | 'object'>(body, ['subject', 'relation', 'object']);
+      return this.#port.upsertRelation({ ...row, subject, relation, object });
+    }
+    const { principal, key, value } = need<'principal' | 'key' | 'value'>(body, ['principal', 'key', 'value']);
+    return this.#port.upsertAttribute({ ...row, principal, key, value });
+  }
+
+  async #writeSet(request: AdminRequest, body: Record<string, unknown>): Promise<unknown> {
+    const { service: own, actionsOf, tell } = this.#options;
+    const { caller, targetEnvId, ifMatch } = request;
+    const service = this.#serviceOf(request);
+    const { name, policies } = need<'name' | 'policies'>(body, ['name', 'policies']);
+    const { policy_set_id: id, mode } = body as { policy_set_id?: string; mode?: 'shadow' | 'enforced' };
+    const faults = policyFaults(policies, actionsOf(service) ?? []);
+    if (faults.length > 0)
+      throw kernelProblem('policy_invalid', { extra: { errors: faults }, detail: 'Nothing was stored; errors says what Cedar found.' });
+    const set = await this.#port.upsertSet({
+      env_id: targetEnvId,
+      service,
+      name,
+      policies,
+      ...(id ? { policy_set_id: id } : {}),
+      ...(mode ? { mode } : {}),
+      ...(ifMatch ? { if_match: ifMatch } : {}),
+      updated_by: by(caller),
+    });
+    if (service === own) await tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
+    return set;
+  }
+
+  /** Whose policies the request is about. */
+  #serviceOf({ query }: AdminRequest): string {
+    const { service: own, keepsAll, actionsOf } = this.#options;
+    const asked = query.service ?? own;
+    if (asked === own || (keepsAll && actionsOf(asked))) return asked;
+    const message = keepsAll
+      ? 'is not a service of this platform'
+      : `is not ${own}: every service administers its own, the registry those of all`;
+    throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/service', code: 'unknown_service', message }] } });
+  }
+
+  async #reload(service: string, envId: string): Promise<void> {
+    if (service === this.#options.service) await this.#options.engine.reload(envId).catch(() => undefined);
+  }
+}
+
+const by = (caller: Caller) => (caller.kind === 'machine' ? `workload:${caller.subject}` : `user:${caller.userId}`);
+
+/** What the store refuses of a write (a row of the platform, a row that is not there) is this service's answer too, not its failure. */
+function speakingFor(service: string, port: PolicyPort): PolicyPort {
+  const speaking =
+    <A extends readonly unknown[], T>(work: (...input: A) => Promise<T>) =>
+    async (...input: A): Promise<T> => {
+      try {
+        return await work(...input);
+      } catch (error) {
+        if (!isProblem(error) || ![404, 409].includes(error.status)) throw error;
+        throw new ProblemError(service, error.code, error, error.detail === undefined ? {} : { detail: error.detail });
+      }
+    };
+  return {
+    snapshot: speaking(port.snapshot),
+    upsertSet: speaking(port.upsertSet),
+    upsertRelation: speaking(port.upsertRelation),
+    upsertAttribute: speaking(port.upsertAttribute),
+    remove: speaking(port.remove),
+  };
+}
+
+function need<M extends string>(body: Record<string, unknown>, members: readonly M[]): Record<M, string> {
+  const errors = members
+    .filter(name => body[name] === undefined)
+    .map(name => ({ pointer: `/${name}`, code: 'required', message: 'is required' }));
+  if (errors.length > 0) throw kernelProblem('validation_failed', { extra: { errors } });
+  return body as Record<M, string>;
+}
+
+export function missing(id: string): never {
+  throw kernelProblem('not_found', { detail: `No row ${id} in this environment.` });
+}
