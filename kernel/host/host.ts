@@ -11,7 +11,7 @@ import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './boot/bootstrap.ts';
 import { buildHash } from './boot/build.ts';
 import { lockDataDir } from './machine/data-dir-lock.ts';
-import { joinGround, openGround } from './boot/ground.ts';
+import { type Ground, joinGround, openGround } from './boot/ground.ts';
 import { HostWorkload } from './machine/host-workload.ts';
 import type { Invitation } from './machine/invitation.ts';
 import type { FoundPlugin } from './plugin/loader.ts';
@@ -144,29 +144,11 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   };
   const settings = readAllSettings([...platform, ...verticals], { environment, production: options.production });
   // After everything that can be refused without them: what a refused start opened would have to be closed again.
-  const { anchors, stores, enrollment } = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
+  const ground = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
+  const { stores } = ground;
 
   const inside = insideOf(options, { platform, verticals });
-  const base: Bootstrap = {
-    domain,
-    ip: options.ip,
-    production: options.production,
-    dataDir,
-    home: dataDir,
-    build: buildHash(),
-    logLevel: options.logLevel,
-    edgePort: options.edgePort,
-    pqMode: options.pqMode,
-    anchors,
-    database: stores.database,
-    keyValueUrl: stores.keyValueUrl,
-    orphanMs: options.orphanMs,
-    ...(options.backends ? { backends: options.backends } : {}),
-    manifests: platform.map(({ manifest }) => manifest),
-    enrollment: enrollment(
-      inside.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)]),
-    ),
-  };
+  const base = bootstrapOf(options, { ground, platform, inside });
   progress('Preparing databases');
   for (const { manifest } of [...platform, ...verticals]) await stores.ensureService(manifest.id);
 
@@ -205,6 +187,36 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
       : { email, password: firstPassword, steps: options.production ? [] : firstSteps(platform, ready) };
   return { main, machine, failed, firstStart, ready };
 }
+
+/** What every process of the machine is started with. */
+function bootstrapOf(
+  options: HostOptions,
+  { ground, platform, inside }: { ground: Ground; platform: readonly FoundPlugin[]; inside: readonly FoundPlugin[] },
+): Bootstrap {
+  const { domain, ip, production, dataDir, logLevel, edgePort, pqMode, orphanMs, backends } = options;
+  const { anchors, stores, enrollment } = ground;
+  return {
+    domain,
+    ip,
+    production,
+    dataDir,
+    home: dataDir,
+    build: buildHash(),
+    logLevel,
+    edgePort,
+    pqMode,
+    anchors,
+    database: stores.database,
+    keyValueUrl: stores.keyValueUrl,
+    orphanMs,
+    ...(backends ? { backends } : {}),
+    manifests: platform.map(({ manifest }) => manifest),
+    enrollment: enrollment(workloadNames(inside)),
+  };
+}
+
+const workloadNames = (plugins: readonly FoundPlugin[]): string[] =>
+  plugins.flatMap(({ manifest: { id, workloads } }) => [id, ...Object.keys(workloads).map(name => `${id}-${name}`)]);
 
 /** What runs in the host's own process: all of the platform, or with a process for each service only who watches over them. */
 function insideOf(

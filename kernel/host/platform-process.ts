@@ -128,19 +128,8 @@ export class PlatformProcess implements AsyncDisposable {
 
 async function startIn(owned: DisposalStack, options: PlatformProcessOptions): Promise<PlatformProcess> {
   const { bootstrap, authority, progress = () => undefined, clock = systemClock, environment = process.env } = options;
-  const { dataDir, build } = bootstrap;
-  const telemetry = openLog({
-    level: bootstrap.logLevel,
-    directory: `${dataDir}/logs`,
-    build,
-    pretty: options.pretty ?? false,
-    process: options.processName,
-  });
-  owned.defer(() => telemetry.flush());
-  const log = telemetry.logger('kernel');
-  owned.own(tolerateAbsence(log));
-  const otlp = await openOtlp(environment, { process: options.processName, build, log, clock });
-  if (otlp) owned.own(otlp);
+  const { dataDir } = bootstrap;
+  const { telemetry, log, otlp } = await openTelemetry(owned, options);
   const instance = `${hostname()}-${process.pid}-${newId().slice(-6)}`.replaceAll(/[^a-zA-Z0-9._-]/g, '-').slice(0, 40);
 
   const store = owned.own(await connectKeyValue(bootstrap.keyValueUrl));
@@ -195,18 +184,44 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
   await startTiers(manifests, { instances, signal: stopping.signal, progress, register });
 
   const caller = wired.resolve(PARTS.caller);
-  // A service may hear of policies as a workload that can do nothing else (SUP-065).
-  const bus = consumerBus(caller, workloads.byName.get(`${first.name}-policy`) ?? first);
-  const changed = async (envId: string, service: string) => {
-    for (const made of instances.values()) await made.policyChanged(envId, service);
-  };
-  owned.own(policyReload({ bus, log, service: first.name, instance, clock, changed }));
+  owned.own(hearPolicies({ caller, workloads, first, log, instance, clock, instances }));
   const workloadOf = (id: string) => workloads.byName.get(id) as Workload;
   registerVertical({ caller, services: manifests, manifests: bootstrap.manifests, workloadOf, log, signal: stopping.signal });
 
   const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
   for (const [id, each] of instances) made.instances.set(id, each);
   return made;
+}
+
+async function openTelemetry(owned: DisposalStack, options: PlatformProcessOptions) {
+  const { bootstrap, processName, pretty = false, clock = systemClock, environment = process.env } = options;
+  const { build, logLevel, dataDir } = bootstrap;
+  const telemetry = openLog({ level: logLevel, directory: `${dataDir}/logs`, build, pretty, process: processName });
+  owned.defer(() => telemetry.flush());
+  const log = telemetry.logger('kernel');
+  owned.own(tolerateAbsence(log));
+  const otlp = await openOtlp(environment, { process: processName, build, log, clock });
+  if (otlp) owned.own(otlp);
+  return { telemetry, log, otlp };
+}
+
+/** Every service of the process reads a policy anew that somebody changed. */
+function hearPolicies(parts: {
+  readonly caller: ServiceCaller;
+  readonly workloads: WorkloadSet;
+  readonly first: Workload;
+  readonly log: Logger;
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly instances: ReadonlyMap<string, ServiceInstance>;
+}): AsyncDisposable {
+  const { caller, workloads, first, instances, ...rest } = parts;
+  // A service may hear of policies as a workload that can do nothing else (SUP-065).
+  const bus = consumerBus(caller, workloads.byName.get(`${first.name}-policy`) ?? first);
+  const changed = async (envId: string, service: string) => {
+    for (const made of instances.values()) await made.policyChanged(envId, service);
+  };
+  return policyReload({ bus, service: first.name, changed, ...rest });
 }
 
 const loaded = async ({ plugin, ...service }: LoadedService): Promise<OpenedService> => ({

@@ -29,16 +29,18 @@ export interface KernelRouteParts {
   readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
 }
 
+const PageParams = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
 const TicketAnswer = Type.Object({ ticket: Type.String(), expires_in: Type.Integer() });
+
+const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({
+  route,
+  handler: handler as unknown as RouteHandler,
+});
 
 /** Health, readiness, metrics, interface description and page definitions: every service has them, no author writes them. */
 export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRoute> {
   const { manifest, build } = parts;
-  const mounted = (route: MountedRoute['route'], handler: (request: Request) => Promise<unknown>): MountedRoute => ({
-    route,
-    handler: handler as unknown as RouteHandler,
-  });
-  const routes: Record<string, MountedRoute> = {
+  return {
     health: mounted(
       get('/v1/health', {
         summary: 'Liveness and the running build',
@@ -88,41 +90,30 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
     openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>
       openApi(manifest, { ...parts.described(), ...pageDoors(manifest) }),
     ),
+    ...pageRoutes(parts),
   };
+}
+
+/** Definitions of the service's pages; none where nobody may see one. */
+function pageRoutes({ manifest, allows }: KernelRouteParts): Record<string, MountedRoute> {
   const gates = pageGates(manifest);
-  if (Object.keys(manifest.pages).length > 0 && gates.length > 0) {
-    const define = async ({ params, caller }: Request) => {
-      const name = (params as { page: string }).page;
-      const definition = pageDefinition(manifest, name);
-      if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
-      const needed = gatesOfPage(manifest, name);
-      if (needed.length > 0 && !(await parts.allows(caller as NonNullable<Request['caller']>, needed)))
-        throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
-      return definition;
-    };
-    routes['adminUi'] = mounted(
-      get('/v1/admin/ui/{*page}', {
-        summary: 'Definition of an admin page',
-        gate: { any: gates },
-        query: { type: Type.Optional(Type.String()) },
-      }),
-      define,
-    );
+  if (Object.keys(manifest.pages).length === 0 || gates.length === 0) return {};
+  const path = '/v1/admin/ui/{*page}';
+  const shown = { summary: 'Definition of an admin page', gate: { any: gates } } as const;
+  const define = async ({ params, caller }: Request) => {
+    const name = (params as { page: string }).page;
+    const definition = pageDefinition(manifest, name);
+    if (!definition) throw kernelProblem('not_found', { detail: `${manifest.id} has no page ${name}.` });
+    const needed = gatesOfPage(manifest, name);
+    if (needed.length > 0 && !(await allows(caller as NonNullable<Request['caller']>, needed)))
+      throw kernelProblem('policy_denied', { detail: `The page needs one of ${needed.join(', ')}.` });
+    return definition;
+  };
+  return {
+    adminUi: mounted(get(path, { ...shown, query: { type: Type.Optional(Type.String()) } }), define),
     // The same, for whoever sends its parameters in a body (G-CAP-12).
-    const Params = Type.Object({ params: Type.Optional(Type.Object({}, { additionalProperties: true })) });
-    routes['adminUiPost'] = mounted(
-      post('/v1/admin/ui/{*page}', {
-        summary: 'Definition of an admin page',
-        gate: { any: gates },
-        body: Params,
-        env: 'any',
-        status: 200,
-        hidden: true,
-      }),
-      define,
-    );
-  }
-  return routes;
+    adminUiPost: mounted(post(path, { ...shown, body: PageParams, env: 'any', status: 200, hidden: true }), define),
+  };
 }
 
 /** Who may read the figures of a service beside workloads (F-27). */

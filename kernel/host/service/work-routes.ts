@@ -20,14 +20,19 @@ const Row = Type.Object({}, { additionalProperties: true });
  * What every service with tasks or jobs serves for its page *Work*: figures, the dead with replay, the last run of each job and a run at
  * once.
  */
-export function workRoutes({ manifest, jobs, tasks, now }: WorkRouteParts): Record<string, MountedRoute> {
-  if (!('work' in manifest.pages)) return {};
-  const [read, admin] = [{ any: [`${manifest.id}:work:read`, `${manifest.id}:work:admin`] }, `${manifest.id}:work:admin`];
-  const mounted = (route: AnyRoute, handler: (request: Asked) => Promise<unknown>): MountedRoute => ({
-    route,
-    handler: handler as unknown as RouteHandler,
-  });
-  const shown = { hidden: true, env: 'any' } as const;
+export function workRoutes(parts: WorkRouteParts): Record<string, MountedRoute> {
+  return 'work' in parts.manifest.pages ? { ...taskRoutes(parts), ...jobRoutes(parts) } : {};
+}
+
+const shown = { hidden: true, env: 'any' } as const;
+const gatesOf = ({ id }: Manifest) => ({ read: { any: [`${id}:work:read`, `${id}:work:admin`] }, admin: `${id}:work:admin` });
+const mounted = (route: AnyRoute, handler: (request: Asked) => Promise<unknown>): MountedRoute => ({
+  route,
+  handler: handler as unknown as RouteHandler,
+});
+
+function taskRoutes({ manifest, tasks, now }: WorkRouteParts): Record<string, MountedRoute> {
+  const { read, admin } = gatesOf(manifest);
   const store = () => {
     const runner = tasks();
     if (!runner) throw kernelProblem('not_ready', { detail: 'The service has not started its tasks yet.' });
@@ -75,6 +80,12 @@ export function workRoutes({ manifest, jobs, tasks, now }: WorkRouteParts): Reco
       post('/v1/admin/work/dead/{task_id}/drop', { summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }),
       ({ params }) => done(store().drop(params['task_id'] as string)),
     ),
+  };
+}
+
+function jobRoutes({ manifest, jobs }: WorkRouteParts): Record<string, MountedRoute> {
+  const { read, admin } = gatesOf(manifest);
+  return {
     workJobs: mounted(
       get('/v1/admin/work/jobs', { summary: 'Jobs of this service and their last runs', gate: read, returns: Items, ...shown }),
       async () => {
