@@ -45,7 +45,7 @@ import { environmentRoutes } from './environment-data.ts';
 import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import type { KeySettings } from '../keys/key-settings.ts';
 import { openKeys } from '../keys/service-keys.ts';
-import { pluginContext } from './plugin-context.ts';
+import { pluginContext } from '../context/plugin-context.ts';
 import { policyAdministration } from '../policy/policy-administration.ts';
 
 const TRAFFIC_MS = 10_000;
@@ -173,14 +173,7 @@ export class ServiceInstance implements AsyncDisposable {
       manifest,
       routes,
       aliases: pageResources(manifest),
-      actions: Object.fromEntries([
-        ...Object.entries(manifest.actions),
-        [`${manifest.id}:policy:read`, {}],
-        [`${manifest.id}:policy:admin`, {}],
-        [`${manifest.id}:work:read`, {}],
-        [`${manifest.id}:work:admin`, {}],
-        [`${manifest.id}:metrics:read`, {}],
-      ]),
+      actions: manifest.actions,
       engine: this.#engine,
       verifier,
       log,
