@@ -31,6 +31,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     pages: withWorkPage(base),
     templates: base.templates,
     onEnvironmentDeleted: base.onEnvironmentDeleted,
+    rowSecurity: base.rowSecurity,
     inbox: base.inbox,
     firstSteps: base.firstSteps,
     capabilities: base.capabilities ?? [],

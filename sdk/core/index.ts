@@ -23,6 +23,7 @@ export type {
   SealedPlace,
   UserCaller,
 } from './src/context/context.ts';
+export type { EnvironmentRows } from './src/context/environment-rows.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/context/tx.ts';
 export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/contract/task.ts';
 export type { OrderKind, PagePart, PageSpec } from './src/context/paging.ts';

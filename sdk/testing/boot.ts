@@ -15,6 +15,7 @@ import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors'
 import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
+import { type SeenEvent, TestBus } from './test-bus.ts';
 import { openTestStores, type TestStores } from './stores.ts';
 
 /** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
@@ -35,37 +36,24 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly stores?: TestStores;
 }
 
-export interface SeenEvent {
-  readonly event_type: string;
-  readonly env_id: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-  readonly idempotency_key: string;
-  readonly correlation_id: string;
-}
-
-/** Long beside what an event takes, short beside what a test may. */
-const EVENTS_MS = 20_000;
-
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
   readonly mint = new TokenMint(() => this.clock.now().getTime());
   readonly coverage: Coverage;
   readonly manifest: Manifest;
-  readonly bus: SeenEvent[] = [];
-  /** While set, producing fails as an outage makes it. */
-  busAway = false;
   readonly audits: Readonly<Record<string, unknown>>[] = [];
   process!: PlatformProcess;
   stores!: TestStores;
   readonly #personas = new Map<string, Persona>();
   readonly #owned = new DisposalStack();
-  readonly #waiting = new Set<() => void>();
+  readonly #events: TestBus;
   #pool: PostgresPool | undefined;
 
   private constructor(plugin: AnyPlugin) {
     this.manifest = manifestOf(plugin.contract, '0.0.0-test');
     this.coverage = new Coverage(this.manifest);
+    this.#events = new TestBus(this.manifest, name => this.coverage.emitted(name));
   }
 
   static async start<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(
@@ -217,6 +205,11 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   /** A hand in the service's tables, under its own role. */
   async sql(): Promise<PostgresPool['sql']> {
+    return (await this.pool()).sql;
+  }
+
+  /** The connections behind it. They see the rows of every environment. */
+  async pool(): Promise<PostgresPool> {
     if (!this.#pool) {
       const { database } = this.stores.stores;
       const leaf = await this.stores.authority.classical.issue({
@@ -233,10 +226,18 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       };
       const { host, port, database: name } = database;
       this.#pool = this.#owned.own(
-        new PostgresPool({ host, port, database: name, user: roleOf(this.manifest.id), schema: schemaOf(this.manifest.id), ssl }),
+        new PostgresPool({
+          host,
+          port,
+          database: name,
+          user: roleOf(this.manifest.id),
+          schema: schemaOf(this.manifest.id),
+          ssl,
+          everyEnvironment: true,
+        }),
       );
     }
-    return this.#pool.sql;
+    return this.#pool;
   }
 
   /** Certificates of a workload, as the authority of this test signs them. */
@@ -250,26 +251,24 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return { cert: leaf.chain, key: leaf.key as string };
   }
 
+  /** What reached the bus, oldest first. */
+  get bus(): SeenEvent[] {
+    return this.#events.seen;
+  }
+
+  /** While set, producing fails as an outage makes it. */
+  set busAway(away: boolean) {
+    this.#events.away = away;
+  }
+
   /** Events of one name that reached the bus, waiting for at least `count`. Fails after a while and says what came instead. */
-  async events(name: string, count = 1): Promise<SeenEvent[]> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const seen = Object.entries(Object.groupBy(this.bus, ({ event_type }) => event_type)).map(
-        ([type, events]) => `${events?.length} × ${type}`,
-      );
-      late.reject(
-        new Error(`${count} × ${name} did not reach the bus within ${EVENTS_MS / 1_000} s; what did: ${seen.join(', ') || 'nothing'}`),
-      );
-    }, EVENTS_MS);
-    try {
-      for (;;) {
-        const found = this.bus.filter(({ event_type }) => event_type === name);
-        if (found.length >= count) return found;
-        await Promise.race([new Promise<void>(resolve => this.#waiting.add(resolve)), late.promise]);
-      }
-    } finally {
-      clearTimeout(timer);
-    }
+  events(name: string, count = 1): Promise<SeenEvent[]> {
+    return this.#events.events(name, count);
+  }
+
+  /** Delivers an event to the subscriptions of the contract and waits until they have handled it; a handler's error is this one's. */
+  deliver(event: string, envId: string, payload: object, id?: string): Promise<void> {
+    return this.#events.deliver(event, envId, payload, id);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -302,30 +301,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
           return { name: params['name'], vertical: persona?.vertical ?? 'platform', scopes: [...(persona?.scopes ?? [])] };
         },
       },
-      bus: {
-        produceBatch: ({ body }) => {
-          if (this.busAway) throw new Error('the bus is away');
-          const { events } = body as { events: SeenEvent[] };
-          for (const event of events) {
-            this.bus.push(event);
-            this.coverage.emitted(event.event_type);
-          }
-          for (const wake of this.#waiting) wake();
-          this.#waiting.clear();
-          return { results: events.map((_, index) => ({ message_id: `${Date.now()}-${index}`, stream: 'test' })) };
-        },
-        // Nobody else produces in a test: a consumer waits until it is stopped, or its long poll ends.
-        consume: ({ signal }) =>
-          new Promise(resolve => {
-            const end = () => resolve({ entries: [] });
-            if (signal.aborted) end();
-            else signal.addEventListener('abort', end, { once: true });
-          }),
-        ack: () => ({ acked: 0, lost: [] }),
-        nack: () => ({ queued: 0, lost: [] }),
-        extend: () => ({ extended: 0, lease_secs: 60, lost: [] }),
-        closeGroup: () => ({ closed: 0 }),
-      },
+      bus: this.#events.operations as never,
       sys: {
         recordAudits: ({ body }) => {
           const { events } = body as { events: Record<string, unknown>[] };

@@ -1,5 +1,6 @@
 /** The test kit: the real kernel around one plugin. */
-export { boot, type BootedHost, type BootOptions, type SeenEvent, type Stubs } from './boot.ts';
+export { boot, type BootedHost, type BootOptions, type Stubs } from './boot.ts';
+export type { SeenEvent } from './test-bus.ts';
 export { describeConformance } from './conformance.ts';
 export { Coverage } from './coverage.ts';
 export { NameServer } from './name-server.ts';

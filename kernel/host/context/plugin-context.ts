@@ -29,6 +29,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
       sql: pool.sql,
       tx: transactions.tx,
       one: transactions.one,
+      of: transactions.of,
+      ofAll: transactions.ofAll,
       listen: (channel, listener) => pool.listen(channel, listener),
     },
     clock: parts.clock,

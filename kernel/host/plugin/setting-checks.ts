@@ -1,11 +1,12 @@
 import type { Manifest } from '../../base/manifest.ts';
 import type { AddFinding } from './finding.ts';
 
-/** Settings, keys, and the tables that go with an environment (E060, E061, E080). */
+/** Settings, keys, and the tables that go with an environment (E060, E061, E080, E081). */
 export function checkSettings(manifest: Manifest, add: AddFinding): void {
   const platform = manifest.vertical === 'platform';
   const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
-  for (const [table, noun] of Object.entries({ ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep })) {
+  const ends = { ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep };
+  for (const [table, noun] of Object.entries(ends)) {
     if (!/^[a-z_][a-z0-9_]{0,62}$/.test(table))
       add(
         'E080',
@@ -21,6 +22,15 @@ export function checkSettings(manifest: Manifest, add: AddFinding): void {
         "Write a noun such as 'loans', or the reason.",
       );
   }
+
+  for (const table of manifest.rowSecurity ?? [])
+    if (!(table in ends))
+      add(
+        'E081',
+        `rowSecurity.${table}`,
+        `Nothing says what becomes of the rows of "${table}" when their environment is deleted.`,
+        'Name it under onEnvironmentDeleted too; only tables with a column env_id can be held to an environment.',
+      );
 
   for (const [name, schema] of Object.entries(
     (manifest.config as { properties?: Record<string, { env?: string }> } | undefined)?.properties ?? {},

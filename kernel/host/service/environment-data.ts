@@ -2,6 +2,7 @@ import { type AnyRoute, Id, post, type Request, Type } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
+import { nameEnvironment } from '../../storage/schema/row-security.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 
 const MOST_ENVIRONMENTS = 100;
@@ -47,9 +48,10 @@ type Tables = readonly (readonly [table: string, noun: string])[];
 async function count({ raw }: PostgresPool, tables: Tables, envIds: readonly string[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const [table, noun] of tables) {
-    const [row] = await raw<
-      { count: number }[]
-    >`select count(*)::int as count from ${raw(table)} where env_id::text = any(${envIds as string[]})`;
+    const [row] = await raw.begin(async tx => {
+      void nameEnvironment(tx);
+      return tx<{ count: number }[]>`select count(*)::int as count from ${tx(table)} where env_id::text = any(${envIds as string[]})`;
+    });
     if (row && row.count > 0) counts[noun] = (counts[noun] ?? 0) + row.count;
   }
   return counts;
@@ -65,9 +67,12 @@ async function purge(
   for (const [table, noun] of tables) {
     for (let gone = STEP; gone >= STEP; ) {
       signal.throwIfAborted();
-      const rows =
-        await raw`delete from ${raw(table)} where ctid = any(array(select ctid from ${raw(table)} where env_id::text = any(${envIds as string[]}) limit ${STEP}))`;
-      gone = rows.count;
+      gone = await raw.begin(async tx => {
+        void nameEnvironment(tx);
+        const ids = envIds as string[];
+        const held = tx`select ctid from ${tx(table)} where env_id::text = any(${ids}) limit ${STEP}`;
+        return (await tx`delete from ${tx(table)} where ctid = any(array(${held}))`).count;
+      });
       if (gone > 0) counts[noun] = (counts[noun] ?? 0) + gone;
     }
   }

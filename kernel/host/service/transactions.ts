@@ -9,6 +9,7 @@ import { AlreadyHandled, currentConsumption } from '../../outbox/consumption/con
 import { once } from '../../outbox/consumption/inbox.ts';
 import { EventBatch } from '../../outbox/event-batch.ts';
 import { drop, release } from '../../outbox/outbox.ts';
+import { nameEnvironment } from '../../storage/schema/row-security.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { currentScope } from '../../telemetry/request-scope.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
@@ -42,12 +43,30 @@ export class Transactions {
   }
 
   /** Inside a delivery its mark, and inside a request with a key that key, are written in the first transaction. */
-  readonly tx: Db['tx'] = async work => {
+  readonly tx: Db['tx'] = work => this.#run(work);
+
+  readonly of: Db['of'] = envId => this.#rows(envId);
+  readonly ofAll: Db['ofAll'] = () => this.#rows();
+
+  /** With one statement more, which is not waited for, that says whose rows it is about. */
+  #rows(envId?: string): ReturnType<Db['of']> {
+    return {
+      tx: work => this.#run(work, sql => nameEnvironment(sql, envId)),
+      read: work =>
+        this.#pool.tx(async (sql, _last, raw) => {
+          void nameEnvironment(raw, envId);
+          return work(sql);
+        }),
+    };
+  }
+
+  async #run<T>(work: (tx: Tx<AnyContract>) => Promise<T>, first?: (raw: Parameters<typeof nameEnvironment>[0]) => void): Promise<T> {
     const consumption = currentConsumption();
     const marks = consumption !== undefined && !consumption.marked;
     const scope = currentScope();
     const keyed = scope?.service === this.#manifest.id ? scope.keyed : undefined;
-    const result = await this.#pool.tx(async (sql, last) => {
+    const result = await this.#pool.tx(async (sql, last, raw) => {
+      first?.(raw);
       if (marks && !(await once(sql, consumption.consumer, consumption.key))) throw new AlreadyHandled();
       await markKeyed(sql, keyed);
       const open: Open = { sql, ends: [], events: new EventBatch(sql) };
@@ -60,7 +79,7 @@ export class Transactions {
     if (marks) consumption.marked = true;
     if (keyed) keyed.marked = true;
     return result;
-  };
+  }
 
   /** One statement that changes something and writes what it announces. */
   readonly one: Db['one'] = async (announce, write) => {

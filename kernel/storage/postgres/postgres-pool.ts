@@ -3,6 +3,7 @@ import type postgres from 'postgres';
 import { driver } from './postgres-driver.ts';
 import { TYPES } from './postgres-types.ts';
 import { guardedTransaction } from '../schema/guarded-transaction.ts';
+import { EVERY_ENVIRONMENT } from '../schema/row-security.ts';
 import { RenewedDriver } from './renewed-driver.ts';
 import { type Sql, toSql } from '../schema/sql.ts';
 
@@ -32,6 +33,8 @@ export interface PostgresPoolOptions {
   readonly repeatable?: boolean;
   /** Connections stay open though nobody asks anything: for a session that holds a lock. */
   readonly lasting?: boolean;
+  /** Every statement may see the rows of every environment, where a table is held to one. */
+  readonly everyEnvironment?: boolean;
   readonly onNotice?: (message: string) => void;
 }
 
@@ -79,6 +82,7 @@ export class PostgresPool {
           idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 30_000,
           ...(options.repeatable && { synchronous_commit: 'off' }),
           ...(role !== undefined && { role }),
+          ...(options.everyEnvironment && EVERY_ENVIRONMENT),
         },
       }) as unknown as postgres.Sql;
     this.#make = make;
@@ -91,18 +95,21 @@ export class PostgresPool {
    * Runs `work` in one transaction: its return commits, its throw rolls back. What it gives to `last` is not waited for before the commit,
    * which goes out right behind it: a statement that fails leaves the server nothing but to roll back, and the transaction fails with it.
    */
-  async tx<T>(work: (sql: Sql, last: (statements: readonly PromiseLike<unknown>[]) => void) => Promise<T>): Promise<T> {
+  async tx<T>(
+    work: (sql: Sql, last: (statements: readonly PromiseLike<unknown>[]) => void, raw: postgres.TransactionSql) => Promise<T>,
+  ): Promise<T> {
     if (this.#transactions >= MAX_WAITING)
       throw Object.assign(new Error('too many transactions wait for the database'), { code: 'POOL_BUSY' });
     this.#transactions += 1;
     try {
       let ending: Promise<unknown> | undefined;
       const answer = await guardedTransaction(this.raw, async raw => {
-        const result = await work(toSql(raw), statements => {
+        const last = (statements: readonly PromiseLike<unknown>[]) => {
           ending = Promise.all(statements);
           // Heard below, also when the commit fails first.
           ending.catch(() => undefined);
-        });
+        };
+        const result = await work(toSql(raw), last, raw);
         // The driver sends a query some microtasks after it is asked for: behind this, all of them are before the commit.
         if (ending) await new Promise<void>(resolve => process.nextTick(resolve));
         return result;
@@ -153,7 +160,9 @@ export class PostgresPool {
 
   /** A second pool of the same identity with other limits; the caller closes it. */
   sibling(
-    changes: Partial<Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable' | 'lasting'>>,
+    changes: Partial<
+      Pick<PostgresPoolOptions, 'max' | 'statementTimeoutMs' | 'idleInTransactionTimeoutMs' | 'repeatable' | 'lasting' | 'everyEnvironment'>
+    >,
   ): PostgresPool {
     return new PostgresPool({ ...this.#options, ...changes });
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type postgres from 'postgres';
 import type { PostgresPool } from '../postgres/postgres-pool.ts';
+import { nameEnvironment } from './row-security.ts';
 import { StorageError } from '../storage-error.ts';
 
 export interface Migration {
@@ -41,6 +42,8 @@ export async function migrate({ sql, service, directory, builtins = [] }: Migrat
     // The lock and the look at what is applied are in the transaction that applies, so any number of processes may take turns.
     const name = await sql.raw.begin(async tx => {
       await tx`set local statement_timeout = '10min'`;
+      // A file is about all rows, also those of tables that are held to an environment.
+      await nameEnvironment(tx);
       await tx`select pg_advisory_xact_lock(hashtextextended(${`platform:migrate:${service}`}, 0))`;
       await tx`create table if not exists schema_migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
       const done = new Map(

@@ -63,6 +63,7 @@ export const lending = defineContract({
   consumes: { envArchived: subscribe('platform:sys:env:archived', { family: 'sys' }) },
   metrics: { decisions: counter('Loans decided, by how and by whom', { labels: ['outcome', 'by'] }) },
   onEnvironmentDeleted: { purge: { loans: 'loans' } },
+  rowSecurity: ['loans'],
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),
     getLoan: get('/v1/loans/{loan_id}', { summary: 'One loan', gate: 'lending:read', returns: Loan, problems: ['loan_not_found'] }),

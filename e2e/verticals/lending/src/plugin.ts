@@ -10,36 +10,42 @@ export default definePlugin(lending, {
   setup: ({ config, db, log, metrics, page, platform, problem, services }) => ({
     routes: {
       listLoans: ({ query, env }) =>
-        page(
-          query,
-          { list: `loans ${env}`, order: { loan_id: 'id' } },
-          ({ where, order, limit }) => db.sql<Loan[]>`
+        page(query, { list: `loans ${env}`, order: { loan_id: 'id' } }, ({ where, order, limit }) =>
+          db.of(env).read(
+            sql => sql<Loan[]>`
           select loan_id, applicant, amount_minor, state, reason, created_at from loans where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
+          ),
         ),
 
       getLoan: async ({ params, env }) => {
-        const [loan] = await db.sql<
-          Loan[]
-        >`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`;
+        const [loan] = await db
+          .of(env)
+          .read(
+            sql =>
+              sql<
+                Loan[]
+              >`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${env}`,
+          );
         if (!loan) throw problem('loan_not_found', { detail: 'This environment has no loan of that number.' });
         return loan;
       },
 
-      figures: async ({ env }) => {
-        const [sums] = await db.sql<[{ open: number; approved: number; lent_minor: number }]>`
+      figures: ({ env }) =>
+        db.of(env).read(async sql => {
+          const [sums] = await sql<[{ open: number; approved: number; lent_minor: number }]>`
           select count(*) filter (where state = 'applied')::int as open, count(*) filter (where state = 'approved')::int as approved,
                  coalesce(sum(amount_minor) filter (where state = 'approved'), 0)::float8 as lent_minor
           from loans where env_id = ${env}`;
-        const items = await db.sql<{ day: string; count: number }[]>`
+          const items = await sql<{ day: string; count: number }[]>`
           select to_char(day, 'YYYY-MM-DD') as day, count(loan_id)::int as count
           from generate_series(current_date - 13, current_date, interval '1 day') day left join loans on loans.env_id = ${env} and loans.created_at::date = day
           group by day order by day`;
-        return { ...sums, items };
-      },
+          return { ...sums, items };
+        }),
 
       applyLoan: async ({ body, caller, env: envId }) => {
         if (body.amount_minor > config.largestLoan) throw problem('amount_too_large', { detail: `At most ${config.largestLoan}.` });
-        const loan = await db.tx(async tx => {
+        const loan = await db.of(envId).tx(async tx => {
           const [loan] = await tx.sql<[Loan]>`
             insert into loans ${tx.sql.row({ loan_id: platform.newId(), env_id: envId, ...body })} returning loan_id, applicant, amount_minor, state, reason, created_at`;
           await tx.emit('acme:lending:loan:applied', envId, { loan_id: loan.loan_id, state: loan.state });
@@ -48,7 +54,7 @@ export default definePlugin(lending, {
         });
         const reason = await new CreditRule(services.functions, log).rejects(envId, loan);
         if (reason === undefined) return loan;
-        const answer = await db.tx(async tx => {
+        const answer = await db.of(envId).tx(async tx => {
           const [declined] = await tx.sql<Loan[]>`
             update loans set state = 'declined', decided_by = 'credit-rule', reason = ${reason} where loan_id = ${loan.loan_id} and state = 'applied'
             returning loan_id, applicant, amount_minor, state, reason, created_at`;
@@ -68,14 +74,16 @@ export default definePlugin(lending, {
       },
 
       exposure: async ({ body, env }) => {
-        const [sum] = await db.sql<[{ approved_minor: number }]>`
-          select coalesce(sum(amount_minor), 0)::float8 as approved_minor from loans where env_id = ${env} and applicant = ${body.applicant} and state = 'approved'`;
+        const [sum] = await db.of(env).read(
+          sql => sql<[{ approved_minor: number }]>`
+          select coalesce(sum(amount_minor), 0)::float8 as approved_minor from loans where env_id = ${env} and applicant = ${body.applicant} and state = 'approved'`,
+        );
         return sum;
       },
 
       decideLoan: async ({ params, body, caller, env: envId }) => {
         const state = body.approve ? ('approved' as const) : ('declined' as const);
-        const decided = await db.tx(async tx => {
+        const decided = await db.of(envId).tx(async tx => {
           const [loan] = await tx.sql<
             Loan[]
           >`select loan_id, applicant, amount_minor, state, reason, created_at from loans where loan_id::text = ${params.loan_id} and env_id = ${envId} for update`;
@@ -93,7 +101,9 @@ export default definePlugin(lending, {
     on: {
       envArchived: async ({ envId, payload }) => {
         log.info({ env_id: envId, org_id: payload.org_id }, 'freezing the loan book');
-        await db.tx(async tx => void (await tx.sql`update loans set state = 'frozen' where env_id = ${envId} and state = 'applied'`));
+        await db
+          .of(envId)
+          .tx(async tx => void (await tx.sql`update loans set state = 'frozen' where env_id = ${envId} and state = 'applied'`));
       },
     },
   }),

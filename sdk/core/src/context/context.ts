@@ -22,6 +22,7 @@ import type { Lock } from './lock.ts';
 import type { PagePart, PageSpec } from './paging.ts';
 import type { Sql } from './sql.ts';
 import type { TokenChecks } from './token-claims.ts';
+import type { EnvironmentRows } from './environment-rows.ts';
 import type { Tx } from './tx.ts';
 
 export interface Logger {
@@ -208,6 +209,10 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly db: {
     readonly sql: Sql;
     tx<T>(work: (tx: Tx<C>) => Promise<T>): Promise<T>;
+    /** The rows of one environment, of tables that the contract names under `rowSecurity`. */
+    of(envId: string): EnvironmentRows<C>;
+    /** The rows of all environments, for work that is about all of them: a sweep, a sum, a migration of data. */
+    ofAll(): EnvironmentRows<C>;
     /**
      * One statement that is a transaction by itself, without round trips to begin and to commit it. `announce` queues its events; `write`
      * makes the statement and has them in it by `announced`: a definition behind its own in its `with`, which writes them where `where`

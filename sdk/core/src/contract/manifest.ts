@@ -39,6 +39,7 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageDecl>>;
   readonly templates?: Readonly<Record<string, TemplateDecl>>;
   readonly onEnvironmentDeleted?: EnvironmentEnd;
+  readonly rowSecurity?: readonly string[];
   readonly inbox?: InboxDecl;
   readonly firstSteps?: FirstStep;
   readonly capabilities: readonly string[];
