@@ -190,6 +190,31 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await shot('fleet-upgrades');
   });
 
+  test('G-PROXY-06 screening of an environment is switched on at its page, and its hosts refuse an attack from then on', async () => {
+    const visitor = await visit.browser.newPage();
+    const auth = `https://auth.production.harbour.localhost:${new URL(platform.ready.console).port}`;
+    const attacked = async () =>
+      (await visitor.goto(`${auth}/?q=${encodeURIComponent("1' union select password from users--")}`))?.status();
+    await open(`proxy/settings?env=${env}`);
+    const screening = ada.getByLabel('Screening');
+    await expect.poll(() => screening.inputValue()).toBe('default');
+    expect(await attacked()).not.toBe(403);
+    await shot('ingress-settings');
+    await screening.selectOption({ label: 'Block: findings are recorded, requests are refused' });
+    await ada.getByLabel('Requests per second of one address').fill('50');
+    await ada.getByRole('button', { name: 'Save settings' }).click();
+    await expect.poll(attacked).toBe(403);
+    await ada.getByRole('tab', { name: 'In force' }).click();
+    await ada.getByText('Block', { exact: true }).waitFor();
+    await shot('ingress-settings-in-force');
+    await ada.reload();
+    await expect.poll(() => screening.inputValue()).toBe('block');
+    await screening.selectOption('default');
+    await ada.getByRole('button', { name: 'Save settings' }).click();
+    await expect.poll(attacked).not.toBe(403);
+    await visitor.close();
+  });
+
   test.skipIf(MODE !== 'all in one process')(
     'every page in the navigation opens, of the platform and of an environment',
     { timeout: 120_000 },

@@ -49,17 +49,24 @@ const PolicyChange = Type.Object({
   version: Type.Integer(),
   mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
   seeded: Type.Boolean(),
+  kind: Type.Optional(Type.Union([Type.Literal('relations'), Type.Literal('attributes')])),
 });
 
-/** Every service of the platform tells of its own policy sets, as the registry tells of its own and of the platform's (G-K-10, F-26). */
+/**
+ * Every service of the platform tells of its own policies, as the registry tells of its own and of the platform's (G-K-10, F-26). With a
+ * `kind` no set changed, but what the sets are judged by.
+ */
 function withPolicyEvent({ id, vertical = 'platform' }: AnyContract['base'], events: AnyContract['events']): Manifest['events'] {
   const name = policyEvent(id);
   return vertical !== 'platform' || name in events
     ? events
-    : { ...events, [name]: { title: 'A policy set of this service changed', payload: PolicyChange, family: 'policy' } };
+    : {
+        ...events,
+        [name]: { title: 'A policy set, relations or attributes of this service changed', payload: PolicyChange, family: 'policy' },
+      };
 }
 
-/** The event that tells of a service's own policy sets. */
+/** The event that tells of a service's own policies. */
 export const policyEvent = (service: string): string => `platform:${service}:policy:updated`;
 
 /** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */

@@ -95,6 +95,7 @@ export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPor
     upsertSet: row => call('upsertSet', { body: row }),
     upsertRelation: row => call('upsertRelation', { body: row }),
     upsertAttribute: row => call('upsertAttribute', { body: row }),
+    putAttributes: row => call('putAttributes', { body: row }),
     remove: row => call('remove', { body: row }),
   };
 }

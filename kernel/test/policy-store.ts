@@ -45,6 +45,18 @@ export class PolicyStore {
       this.attributes.push(row);
       return row;
     },
+    policyPutAttributes: ({ body }: { body: { env_id: string; service: string; principal: string; values: Record<string, never> } }) => {
+      const { values, ...whose } = body;
+      const mine = () => this.attributes.filter(row => Object.entries(whose).every(([name, value]) => row[name as 'env_id'] === value));
+      const all = () => Object.fromEntries(mine().map(({ key, value }) => [key, value]));
+      const before = all();
+      for (const [key, value] of Object.entries(values)) {
+        const at = this.attributes.findIndex(row => mine().includes(row) && row.key === key);
+        if (at >= 0) this.attributes.splice(at, 1);
+        if (value !== null) this.attributes.push({ attribute_id: `a${++this.#next}`, ...whose, key, value });
+      }
+      return { before, after: all() };
+    },
     policyRemove: ({ body }: { body: { id: string } }) => {
       const at = this.sets.findIndex(set => set.policy_set_id === body.id);
       if (at < 0) throw new ProblemError('sys', 'policy_row_not_found', { status: 404, title: 'No such row', retry: 'never' });

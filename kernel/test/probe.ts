@@ -49,6 +49,12 @@ export const sys = defineContract({
       body: Type.Any(),
       returns: Type.Any(),
     }),
+    policyPutAttributes: put('/v1/internal/policy/attributes', {
+      summary: 'Attributes',
+      gate: open,
+      body: Type.Any(),
+      returns: Type.Any(),
+    }),
     policyRemove: post('/v1/internal/policy/remove', { summary: 'Remove', gate: open, body: Type.Any(), returns: Type.Any() }),
     registerVertical: post('/v1/verticals/register', { summary: 'Register', gate: open, body: Type.Any(), returns: Type.Any() }),
     recordAudits: post('/v1/audit/batch', { summary: 'Audit', gate: open, body: Type.Any(), returns: Type.Any() }),

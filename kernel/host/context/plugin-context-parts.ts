@@ -42,6 +42,8 @@ export interface PluginContextParts {
   readonly keys: Readonly<Record<string, SealedBox | KeySeeds>>;
   readonly engine: PolicyEngine;
   readonly policy: PolicyPort;
+  /** Tells of a change of the service's own policies; absent where the registry does. */
+  readonly tellPolicy: ((envId: string, payload: object) => Promise<void>) | undefined;
   readonly identityOf: (caller: Caller) => Promise<Identity>;
   readonly verify: (request: Pick<Request, 'headers' | 'peer'>) => Promise<Identity | undefined>;
   readonly tokens: TokenChecks;

@@ -3,12 +3,26 @@ import { actionKey } from '../../identity/tokens/scope-name.ts';
 import { inquire } from '../../policy/policy-inquiry.ts';
 import { correlationOf } from '../service/transactions.ts';
 import { capability } from './capability.ts';
+import { policyRowsChanged } from '../policy/policy-events.ts';
 import type { PluginContextParts } from './plugin-context-parts.ts';
 
 /** What a plugin may ask of policies, finer than the gates of its routes. */
-export function pluginPolicy({ manifest, engine, policy, identityOf, log }: PluginContextParts): Context<AnyContract>['policy'] {
+export function pluginPolicy({
+  manifest,
+  engine,
+  policy,
+  tellPolicy,
+  identityOf,
+  log,
+}: PluginContextParts): Context<AnyContract>['policy'] {
   return {
     attributes: (principal, envId) => engine.attributes(principal, envId),
+    setAttributes: async (principal, envId, values) => {
+      const change = await policy.putAttributes({ env_id: envId, service: manifest.id, principal, values });
+      await tellPolicy?.(envId, policyRowsChanged(manifest.id, 'attributes'));
+      await engine.reload(envId).catch(error => log.warn({ env_id: envId, err: error }, 'attributes were written and not read again'));
+      return change;
+    },
     allows: async (caller, action, resource) =>
       engine.allows({
         identity: await identityOf(caller),

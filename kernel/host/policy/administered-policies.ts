@@ -4,6 +4,7 @@ import { policyFaults } from '../../policy/cedar.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import { inquire, splitOnce } from '../../policy/policy-inquiry.ts';
 import type { PolicyKind, PolicyPort } from '../../policy/policy-port.ts';
+import { policyRowsChanged } from './policy-events.ts';
 import { POLICY_KINDS } from './policy-kinds.ts';
 
 export type AdminRequest = Request<
@@ -22,7 +23,7 @@ export interface PolicyAdministrationOptions {
   readonly port: PolicyPort;
   readonly engine: PolicyEngine;
   readonly log: Logger;
-  /** Tells the world of a change of this service's own sets; absent where the registry tells of it. */
+  /** Tells the world of a change of this service's own policies; absent where the registry tells of it. */
   readonly tell?: (envId: string, payload: object) => Promise<void>;
   /** Live scopes of somebody else, for the dry run. */
   readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
@@ -64,7 +65,7 @@ export class AdministeredPolicies {
       });
     }
     const answer = await this.#write(kind, request, id ? { ...sent, [idMember]: id } : sent);
-    await this.#reload(this.#serviceOf(request), request.targetEnvId);
+    await this.#changed(kind, request);
     return answer;
   }
 
@@ -79,7 +80,7 @@ export class AdministeredPolicies {
     await this.#port.remove({ kind, env_id: targetEnvId, service, id, updated_by: by(request.caller) });
     if (gone && service === own)
       await tell?.(targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
-    await this.#reload(service, targetEnvId);
+    await this.#changed(kind, request);
     return reply(undefined, { status: 204 });
   }
 
@@ -147,8 +148,13 @@ export class AdministeredPolicies {
     throw kernelProblem('validation_failed', { extra: { errors: [{ pointer: '/service', code: 'unknown_service', message }] } });
   }
 
-  async #reload(service: string, envId: string): Promise<void> {
-    if (service === this.#options.service) await this.#options.engine.reload(envId).catch(() => undefined);
+  /** This process goes by the change at once; of what is no set nobody was told yet. */
+  async #changed(kind: PolicyKind, request: AdminRequest): Promise<void> {
+    const { service: own, engine, tell } = this.#options;
+    if (this.#serviceOf(request) !== own) return;
+    const { targetEnvId } = request;
+    if (kind !== 'policy-sets') await tell?.(targetEnvId, policyRowsChanged(own, kind));
+    await engine.reload(targetEnvId).catch(() => undefined);
   }
 }
 
@@ -171,6 +177,7 @@ function speakingFor(service: string, port: PolicyPort): PolicyPort {
     upsertSet: speaking(port.upsertSet),
     upsertRelation: speaking(port.upsertRelation),
     upsertAttribute: speaking(port.upsertAttribute),
+    putAttributes: speaking(port.putAttributes),
     remove: speaking(port.remove),
   };
 }

@@ -102,6 +102,20 @@ test('F-26 NTF-059 a service tells of its own sets under its own name, of a chan
     ]);
 });
 
+test('G-K-10 a service tells of its own relations and attributes as well, so that no other process waits for its next look', async () => {
+  const before = host.bus.length;
+  await call('POST', '/v1/admin/relations', { subject: 'user:told', relation: 'owner', object: 'thing:7' });
+  await call('PUT', '/v1/admin/attributes', { principal: 'user:told', key: 'team', value: 'a' });
+  await expect
+    .poll(() => host.bus.slice(before).filter(({ event_type }) => event_type === 'platform:probe:policy:updated'))
+    .toMatchObject([
+      { env_id: ENV, payload: { service: 'probe', policy_set: null, kind: 'relations' } },
+      { env_id: ENV, payload: { service: 'probe', policy_set: null, kind: 'attributes' } },
+    ]);
+  store.relations.length = 0;
+  store.attributes.length = 0;
+});
+
 test('a set in shadow lets pass, enforced it counts at once, deleted it does not', async () => {
   const made = await call('POST', '/v1/admin/policy-sets', { name: 'mine', policies: FORBID });
   expect([made.status, made.headers['etag']]).toEqual([200, '"1"']);

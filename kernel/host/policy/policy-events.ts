@@ -5,7 +5,7 @@ import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { currentScope } from '../../telemetry/request-scope.ts';
 
 /**
- * Tells of a change of a service's own policy sets through its outbox. The registry stores the set, the service tells of it: a process that
+ * Tells of a change of a service's own policies through its outbox. The registry stores the set, the service tells of it: a process that
  * dies in between tells nobody, and the others read the store every 30 s (G-K-10).
  */
 export const tellPolicy =
@@ -23,3 +23,7 @@ export const tellPolicy =
     };
     await pool.tx(sql => insertEvents(sql, [event]));
   };
+
+/** What tells that relations or attributes changed: no set did, but what sets, and services, go by. */
+export const policyRowsChanged = (service: string, kind: 'relations' | 'attributes') =>
+  ({ service, policy_set: null, version: 0, mode: 'enforced', seeded: false, kind }) as const;

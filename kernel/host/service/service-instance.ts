@@ -146,6 +146,7 @@ export class ServiceInstance implements AsyncDisposable {
       ...this.#parts,
       keys: this.#keys,
       engine: this.#engine,
+      tellPolicy: this.#tellPolicy,
       owned: this.#owned,
       tasks: () => this.#tasks,
       metrics: this.#metrics.declared.instruments,
@@ -279,6 +280,13 @@ export class ServiceInstance implements AsyncDisposable {
     };
   }
 
+  /** Tells of this service's own policies; not where the registry does. */
+  get #tellPolicy(): ReturnType<typeof tellPolicy> | undefined {
+    const { manifest, pool } = this.#parts;
+    const tells = policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store');
+    return tells ? tellPolicy(manifest.id, pool) : undefined;
+  }
+
   #kernelRoutes(own: Readonly<Record<string, MountedRoute>>): Record<string, MountedRoute> {
     const { manifest, build, policy, scopesOf, failedPlugins } = this.#parts;
     const described = () => ({ ...Object.fromEntries(Object.entries({ ...kernel, ...own }).map(([name, { route }]) => [name, route])) });
@@ -310,9 +318,7 @@ export class ServiceInstance implements AsyncDisposable {
         port: policy,
         engine: this.#engine,
         scopesOf,
-        ...(policyEvent(manifest.id) in manifest.events && !manifest.capabilities.includes('policy-store')
-          ? { tell: tellPolicy(manifest.id, this.#parts.pool) }
-          : {}),
+        ...(this.#tellPolicy ? { tell: this.#tellPolicy } : {}),
         log: this.#parts.log,
       }),
     };

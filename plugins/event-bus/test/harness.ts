@@ -153,6 +153,7 @@ export class BusProcess implements AsyncDisposable {
         upsertSet: async (body: never) => stub.policyUpsertSet({ body }),
         upsertRelation: async (body: never) => stub.policyUpsertRelation({ body }),
         upsertAttribute: async (body: never) => stub.policyUpsertAttribute({ body }),
+        putAttributes: async (body: never) => stub.policyPutAttributes({ body }),
         remove: async (body: never) => stub.policyRemove({ body }),
       } as unknown as PolicyPort;
       const verifier = {

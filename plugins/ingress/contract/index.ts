@@ -1,5 +1,6 @@
-import { defineContract, get, listener, Type } from '@platform/sdk/contract';
+import { defineContract, get, listener, put, Type } from '@platform/sdk/contract';
 import { pages } from './pages.ts';
+import { ChosenSettings, SettingsSeen } from './settings.ts';
 
 const Mapping = Type.Object({
   hostname: Type.String(),
@@ -185,6 +186,8 @@ export const ingress = defineContract({
     'proxy:mappings:read': { title: 'See host mappings of the ingress' },
     'proxy:traffic:read': { title: 'See traffic of the ingress' },
     'proxy:findings:read': { title: 'See what screening found' },
+    'proxy:settings:read': { title: 'See what an environment asks of the ingress' },
+    'proxy:settings:write': { title: 'Change screening and rate limits of an environment' },
   },
   problems: {
     waf_blocked: { status: 403, title: 'The request was refused by screening', retry: 'never' },
@@ -224,6 +227,19 @@ export const ingress = defineContract({
       summary: 'What screening found of late, newest first',
       gate: 'proxy:findings:read',
       returns: Type.Object({ items: Type.Array(Finding), next_cursor: Type.Null() }),
+    }),
+    settings: get('/v1/prox/settings', {
+      summary: 'What an environment asks of the ingress, and what holds there',
+      gate: { any: ['proxy:settings:read', 'proxy:settings:write'] },
+      env: 'target',
+      returns: SettingsSeen,
+    }),
+    putSettings: put('/v1/prox/settings', {
+      summary: 'Save settings',
+      gate: 'proxy:settings:write',
+      env: 'target',
+      body: ChosenSettings,
+      returns: SettingsSeen,
     }),
   },
   pages,

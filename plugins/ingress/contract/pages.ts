@@ -99,7 +99,7 @@ export const pages = {
     key: 'finding_id',
     empty: 'Nothing was found. Screening is off unless an environment, or PLATFORM_PROXY_WAF, switches it on.',
     description:
-      'The latest five hundred, kept in memory. The attribute waf_mode of workload:proxy switches an environment: off, detect or block.',
+      'The latest five hundred, kept in memory. The page Settings of an environment switches its screening: off, detect or block.',
     columns: [
       { field: 'at', label: 'When', as: 'ago' },
       { field: 'outcome', label: 'Outcome', as: 'status', tones: { blocked: 'bad', passed: 'warn' } },
@@ -117,5 +117,29 @@ export const pages = {
       { field: 'correlation_id', label: 'Correlation id', as: 'code' },
     ],
   },
-  policy: { kind: 'policy', title: 'Policy', nav: 4 },
+  settings: {
+    kind: 'tabs',
+    title: 'Settings',
+    icon: 'gear',
+    nav: 4,
+    description: 'How the hosts of this environment are screened and limited. A change counts within seconds, and ends no connection.',
+    tabs: [
+      { label: 'Asked for', page: 'chosen' },
+      { label: 'In force', page: 'in-force' },
+    ],
+  },
+  chosen: { kind: 'form', title: 'Settings', nav: false, source: 'settings', submit: 'putSettings' },
+  'in-force': {
+    kind: 'detail',
+    title: 'Settings in force',
+    nav: false,
+    source: 'settings',
+    fields: [
+      { field: 'in_force.waf_mode', label: 'Screening', as: 'status', tones: { off: 'muted', detect: 'info', block: 'ok' } },
+      { field: 'in_force.waf_large_bodies', label: 'Large bodies to their end', as: 'bool' },
+      { field: 'in_force.rate_limit', label: 'Rate limit', as: 'bool' },
+      { field: 'in_force.rate_limit_rps', label: 'Requests per second of one address', as: 'number' },
+    ],
+  },
+  policy: { kind: 'policy', title: 'Policy', nav: 5 },
 } as const satisfies Readonly<Record<string, PageDecl>>;

@@ -3,4 +3,5 @@ import type { certificateAuthority } from '@platform/certificate-authority/contr
 import type { registry } from '@platform/registry/contract';
 import type { ingress } from '../contract/index.ts';
 
-export type Ctx = Context<typeof ingress, { authority: typeof certificateAuthority; registry: typeof registry }>;
+export type Contract = typeof ingress;
+export type Ctx = Context<Contract, { authority: typeof certificateAuthority; registry: typeof registry }>;

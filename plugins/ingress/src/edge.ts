@@ -6,6 +6,7 @@ import { HostMappings } from './host-mappings.ts';
 import { EdgeTraffic } from './management/edge-traffic.ts';
 import { openManagement, openChallenges } from './management/open-ports.ts';
 import { Topology } from './management/topology.ts';
+import { ChosenSettings } from './policy/chosen-settings.ts';
 import { EdgeSettings } from './policy/edge-settings.ts';
 import { RequestRates } from './policy/request-rates.ts';
 import { RequestDoor } from './request-door.ts';
@@ -16,6 +17,7 @@ export class Edge {
   readonly #ctx: Ctx;
   readonly mappings: HostMappings;
   readonly findings = new Findings();
+  readonly settings: ChosenSettings;
   readonly #rates = new RequestRates();
   readonly #bodies: BodyIntake;
   readonly #certificates: EdgeCertificates;
@@ -32,11 +34,13 @@ export class Edge {
     this.#traffic = new EdgeTraffic(ctx);
     this.#topology = new Topology(ctx);
     const { mappings, findings } = this;
+    const inForce = new EdgeSettings(ctx);
+    this.settings = new ChosenSettings(ctx, inForce);
     this.#door = new RequestDoor(ctx, {
       mappings,
       findings,
       bodies: this.#bodies,
-      settings: new EdgeSettings(ctx),
+      settings: inForce,
       rates: this.#rates,
       traffic: this.#traffic,
     });

@@ -15,6 +15,8 @@ export default definePlugin(ingress, {
         backends: async () => ({ items: await edge.backends() }),
         figures: async () => edge.figures,
         traffic: async () => ({ items: edge.windows() }),
+        settings: ({ env }) => edge.settings.seen(env),
+        putSettings: request => edge.settings.put(request),
         findings: async () => ({ items: [...edge.findings.latest()], next_cursor: null }),
       },
       metrics: () => edge.figures,

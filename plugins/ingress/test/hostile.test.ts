@@ -6,6 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TENANT, World } from './fixtures/world.ts';
+import { describeSettings } from './suites/settings.test.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -122,6 +123,8 @@ describe('HTTP/2', () => {
     await once(socket, 'close');
   });
 });
+
+describeSettings(() => world);
 
 describe('F-31 what a client must not do', () => {
   test('F-31 TLS is 1.3 alone, with a post-quantum key exchange where the client can', async () => {

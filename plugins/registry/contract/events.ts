@@ -37,5 +37,5 @@ export const events = {
   'platform:sys:identity:updated': event('Access changed', Type.Object({ env_id: Id, subject_ids: Type.Array(Type.String()) }), {
     family: 'policy',
   }),
-  'platform:sys:policy:updated': event('A policy set changed', PolicyChange, { family: 'policy' }),
+  'platform:sys:policy:updated': event('A policy set, relations or attributes changed', PolicyChange, { family: 'policy' }),
 };

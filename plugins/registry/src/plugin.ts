@@ -44,6 +44,7 @@ export default definePlugin(registry, {
         policyUpsertSet: request => of.policies.upsertSet(request),
         policyUpsertRelation: request => of.policies.upsertRelation(request),
         policyUpsertAttribute: request => of.policies.upsertAttribute(request),
+        policyPutAttributes: request => of.policies.putAttributes(request),
         policyRemove: request => of.policies.remove(request),
       },
       tasks: {

@@ -15,7 +15,7 @@ export interface Settings {
 export const SETTINGS_OF = 'workload:proxy';
 const FRESH_MS = 1_000;
 const MOST = 10_000;
-const MODES: ReadonlyMap<string, WafMode> = new Map(
+export const MODES: ReadonlyMap<string, WafMode> = new Map(
   Object.entries({ off: 'off', detect: 'detect', block: 'block', on: 'block', true: 'block', false: 'off' } as const),
 );
 
@@ -47,11 +47,8 @@ export class EdgeSettings {
     return envId === null ? Promise.resolve(this.#defaults) : this.#known.get(envId, () => this.#read(envId));
   }
 
-  async #read(envId: string): Promise<Settings> {
-    const set = await this.#ctx.policy.attributes(SETTINGS_OF, envId).catch(error => {
-      this.#ctx.log.warn({ env_id: envId, err: error }, 'settings of an environment could not be read; what was last known holds');
-    });
-    if (!set) return this.#known.peek(envId) ?? this.#defaults;
+  /** What these attributes mean where they leave something to the platform. */
+  from(set: Readonly<Record<string, unknown>>): Settings {
     const rps = set['rate_limit_rps'];
     return {
       waf: MODES.get(String(set['waf_mode'] ?? set['waf_enabled'])) ?? this.#defaults.waf,
@@ -60,6 +57,19 @@ export class EdgeSettings {
       rps: typeof rps === 'number' && rps >= 1 && rps <= 1_000_000 ? rps : this.#defaults.rps,
     };
   }
+
+  /** In this process a change counts at once; others hear of it, and look again within a second. */
+  changed(envId: string): void {
+    this.#known.forget(known => known === envId);
+  }
+
+  async #read(envId: string): Promise<Settings> {
+    const set = await this.#ctx.policy.attributes(SETTINGS_OF, envId).catch(error => {
+      this.#ctx.log.warn({ env_id: envId, err: error }, 'settings of an environment could not be read; what was last known holds');
+    });
+    return set ? this.from(set) : (this.#known.peek(envId) ?? this.#defaults);
+  }
 }
 
-const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);
+/** Nothing stands for what is no switch. */
+export const flag = (value: unknown): boolean | undefined => (typeof value === 'boolean' ? value : undefined);

@@ -1,8 +1,9 @@
-import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { HeldAction, Holder } from '../schema/access.ts';
 import { Attribute, PolicySet, Relation } from '../schema/policy.ts';
 
 const policyGate = 'sys:policy:store';
+const AttributeValues = Type.Record(Type.String(), Attribute.properties.value);
 const PolicyRow = { env_id: Id, service: Type.String({ maxLength: 64 }) };
 
 /** Policy data of every service, kept here (C27, G-K-10). */
@@ -60,6 +61,7 @@ export const policyRoutes = {
     body: Type.Object({ ...PolicyRow, subject: Type.String(), relation: Type.String(), object: Type.String() }),
     returns: Relation,
     hidden: true,
+    emits: ['platform:sys:policy:updated'],
   }),
   policyUpsertAttribute: post('/v1/internal/policy/attributes', {
     summary: 'Store an attribute',
@@ -67,6 +69,22 @@ export const policyRoutes = {
     body: Type.Object({ ...PolicyRow, principal: Type.String(), key: Type.String(), value: Attribute.properties.value }),
     returns: Attribute,
     hidden: true,
+    emits: ['platform:sys:policy:updated'],
+  }),
+  policyPutAttributes: put('/v1/internal/policy/attributes', {
+    summary: 'Store attributes of one principal, and take others away',
+    gate: policyGate,
+    body: Type.Object({
+      ...PolicyRow,
+      principal: Type.String(),
+      values: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Union([Attribute.properties.value, Type.Null()]), {
+        maxProperties: 100,
+        additionalProperties: false,
+      }),
+    }),
+    returns: Type.Object({ before: AttributeValues, after: AttributeValues }),
+    hidden: true,
+    emits: ['platform:sys:policy:updated'],
   }),
   policyRemove: post('/v1/internal/policy/remove', {
     summary: 'Remove a policy row',

@@ -32,6 +32,8 @@ export const Attribute = Type.Object({
   key: Type.String(),
   value: Type.Union([Scalar, Type.Array(Scalar)]),
 });
+export type Attribute = Static<typeof Attribute>;
+/** With a `kind` no set changed, but relations or attributes that sets are judged by. */
 export const PolicyChange = Type.Object({
   service: Type.String(),
   policy_set: Type.Union([PolicySet, Type.Null()]),
@@ -39,4 +41,5 @@ export const PolicyChange = Type.Object({
   version: Type.Integer(),
   mode: Type.Union([Type.Literal('shadow'), Type.Literal('enforced')]),
   seeded: Type.Boolean(),
+  kind: Type.Optional(Type.Union([Type.Literal('relations'), Type.Literal('attributes')])),
 });

@@ -1,6 +1,6 @@
 import { brokenConstraint, type Caller, type RequestOf } from '@platform/sdk';
 import { registry } from '../../contract/index.ts';
-import type { PolicySet } from '../../contract/schema/policy.ts';
+import type { Attribute, PolicySet } from '../../contract/schema/policy.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 
 /** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
@@ -100,21 +100,63 @@ export class PolicyStore {
 
   async upsertRelation({ body, caller }: RequestOf<Contract, 'policyUpsertRelation'>) {
     this.#requireOwn(caller.service, body.service);
-    const [row] = await this.#ctx.db.sql<
-      [{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]
-    >`
-      insert into policy_relations ${this.#ctx.db.sql.row({ relation_id: this.#ctx.platform.newId(), ...body })}
-      on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *`;
-    return row;
+    return this.#ctx.db.tx(async tx => {
+      const [row] = await tx.sql<
+        [{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]
+      >`
+        insert into policy_relations ${tx.sql.row({ relation_id: this.#ctx.platform.newId(), ...body })}
+        on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *`;
+      await this.#tell(tx, caller, 'relations', body);
+      return row;
+    });
   }
 
   async upsertAttribute({ body, caller }: RequestOf<Contract, 'policyUpsertAttribute'>) {
     this.#requireOwn(caller.service, body.service);
-    const { sql } = this.#ctx.db;
-    const [row] = await sql<[{ attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }]>`
-      insert into policy_attributes ${sql.row({ attribute_id: this.#ctx.platform.newId(), ...body, value: sql.json(body.value) })}
-      on conflict (env_id, service, principal, key) do update set value = excluded.value returning *`;
-    return row;
+    return this.#ctx.db.tx(async tx => {
+      const [row] = await this.#write(tx, body, [[body.key, body.value]]);
+      await this.#tell(tx, caller, 'attributes', body);
+      return row as Attribute;
+    });
+  }
+
+  /** All of them or none; `null` takes one away. */
+  async putAttributes({ body, caller }: RequestOf<Contract, 'policyPutAttributes'>) {
+    this.#requireOwn(caller.service, body.service);
+    const { env_id: envId, service, principal, values } = body;
+    return this.#ctx.db.tx(async tx => {
+      const mine = () => tx.sql<Pick<Attribute, 'key' | 'value'>[]>`
+        select key, value from policy_attributes
+        where env_id = ${envId} and service = ${service} and principal = ${principal} order by key for update`;
+      const before = await mine();
+      const entries = Object.entries(values);
+      const [gone, kept] = [entries.flatMap(([key, value]) => (value === null ? [key] : [])), entries.filter(isKept)];
+      if (gone.length > 0)
+        await tx.sql`
+          delete from policy_attributes
+          where env_id = ${envId} and service = ${service} and principal = ${principal} and key = any(${gone})`;
+      await this.#write(tx, body, kept);
+      await this.#tell(tx, caller, 'attributes', body);
+      return { before: membersOf(before), after: membersOf(await mine()) };
+    });
+  }
+
+  async #write(
+    tx: RegistryTx,
+    { env_id, service, principal }: Pick<Attribute, 'env_id' | 'service' | 'principal'>,
+    values: readonly (readonly [string, Attribute['value']])[],
+  ): Promise<Attribute[]> {
+    const written: Attribute[] = [];
+    // In one order, so that two writes at once wait for each other and never both.
+    for (const [key, value] of [...values].sort(([left], [right]) => (left < right ? -1 : 1))) {
+      const row = { attribute_id: this.#ctx.platform.newId(), env_id, service, principal, key, value: tx.sql.json(value) };
+      written.push(
+        ...(await tx.sql<[Attribute]>`
+          insert into policy_attributes ${tx.sql.row(row)}
+          on conflict (env_id, service, principal, key) do update set value = excluded.value returning *`),
+      );
+    }
+    return written;
   }
 
   async remove({ body, caller }: RequestOf<Contract, 'policyRemove'>): Promise<void> {
@@ -132,7 +174,7 @@ export class PolicyStore {
                 object[]
               >`delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning 1`;
         if (gone.length === 0) throw problem('policy_row_not_found');
-        return;
+        return this.#tell(tx, caller, body.kind, body);
       }
       const [set] = await tx.sql<
         PolicySet[]
@@ -152,6 +194,17 @@ export class PolicyStore {
     });
   }
 
+  /** What sets are judged by changed: whoever evaluates them reads anew. */
+  async #tell(
+    tx: RegistryTx,
+    caller: Caller,
+    kind: 'relations' | 'attributes',
+    { env_id: envId, service }: { env_id: string; service: string },
+  ): Promise<void> {
+    const payload = { service, policy_set: null, version: 0, mode: 'enforced', seeded: false, kind } as const;
+    if (tells(caller)) await tx.emit('platform:sys:policy:updated', envId, payload);
+  }
+
   #requireOwn(callerService: string, service: string): void {
     // The registry's own workload speaks for whoever holds `sys:policy:admin` (G-K-10).
     if (callerService !== service && callerService !== registry.base.id)
@@ -161,3 +214,6 @@ export class PolicyStore {
 
 /** A service of the platform tells of its own sets under its own name; of what a vertical keeps here the registry tells (F-26). */
 const tells = ({ service, vertical }: Caller): boolean => service === 'sys' || vertical !== 'platform';
+
+const isKept = (entry: [string, Attribute['value'] | null]): entry is [string, Attribute['value']] => entry[1] !== null;
+const membersOf = (rows: readonly Pick<Attribute, 'key' | 'value'>[]) => Object.fromEntries(rows.map(({ key, value }) => [key, value]));

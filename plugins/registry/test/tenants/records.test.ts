@@ -220,6 +220,14 @@ describe('policy data', () => {
     expect([snapshot.relations, snapshot.attributes]).toMatchObject([[row], [{ ...attribute, value: ['a', 'b'] }]]);
     for (const query of [{ env_id: OTHER, service: 'func' }])
       expect(await store().policySnapshot({ query })).toMatchObject({ relations: [], attributes: [] });
+    const put = (values: Record<string, string | number | null>) =>
+      store().policyPutAttributes({ body: { env_id: ENV, service: 'func', principal: 'user:ada', values } });
+    expect(await put({ level: null, floor: 3, wing: 'east' })).toEqual({
+      before: { level: ['a', 'b'] },
+      after: { floor: 3, wing: 'east' },
+    });
+    expect(await refusal(put({ floor: null, Wing: null }))).toEqual([400, 'validation_failed']);
+    expect(await put({ wing: 'west' })).toEqual({ before: { floor: 3, wing: 'east' }, after: { floor: 3, wing: 'west' } });
     await store().policyRemove({
       body: { env_id: ENV, service: 'func', kind: 'relations', id: first.relation_id, updated_by: 'user:ada' },
     });
@@ -238,6 +246,7 @@ describe('policy data', () => {
       () => foreign.policyUpsertSet(set('x')),
       () => foreign.policyUpsertRelation({ body: { env_id: ENV, service: 'func', subject: 'a', relation: 'b', object: 'c' } }),
       () => foreign.policyUpsertAttribute({ body: { env_id: ENV, service: 'func', principal: 'a', key: 'b', value: 1 } }),
+      () => foreign.policyPutAttributes({ body: { env_id: ENV, service: 'func', principal: 'a', values: { b: 1 } } }),
       () => foreign.policyRemove({ body: { env_id: ENV, service: 'func', kind: 'relations', id: 'x', updated_by: 'x' } }),
     ];
     for (const attempt of attempts) expect(await refusal(attempt())).toEqual([403, 'foreign_policy']);

@@ -32,6 +32,10 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
+type AttributeScalar = string | number | boolean;
+/** What the policy administration keeps under one key of a principal (G-K-10). */
+export type AttributeValue = AttributeScalar | readonly AttributeScalar[];
+
 interface CallerBase {
   /** `sub` of the token, or the workload's name. */
   readonly subject: string;
@@ -260,6 +264,17 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
      * What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look.
      */
     attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
+    /**
+     * Writes attributes of a principal, all or none; `null` takes one away. Every process of this service goes by them within seconds, as it
+     * does by those that an administrator writes (G-K-10). Who may ask for it, and the word of it in the trail, are the caller's to see to.
+     * Fails with `sys`'s problems while the registry is away.
+     * @returns all attributes of the principal, as they were and as they are
+     */
+    setAttributes(
+      principal: string,
+      envId: string,
+      values: Readonly<Record<string, AttributeValue | null>>,
+    ): Promise<{ readonly before: Readonly<Record<string, unknown>>; readonly after: Readonly<Record<string, unknown>> }>;
     /** A finer question than the gate's, for the credential of the caller's request; the decision is logged once with its reason. */
     allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
     /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
