@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
@@ -187,6 +187,31 @@ describe('a second try (H-27)', () => {
       (await poolsTo(port, two.port).pools.request(caller, 'probe', { method: 'POST', path: '/', headers: {}, body: '{}' })).statusCode,
     ).toBe(200);
     expect(await codeOf(poolsTo().pools.request(caller, 'probe', { method: 'GET', path: '/', headers: {} }))).toBe('backend_unresolved');
+  });
+
+  test('ING-042 H-27 what has a connection of its own is sent elsewhere as well, as long as nothing was sent', async () => {
+    const two = await backend(socket => socket.end(OK));
+    const { port } = await backend(() => undefined);
+    await closing.pop()?.();
+    const { pools, told } = poolsTo(port, two.port);
+    const front = createHttpServer((req, res) => {
+      const trailers = () => ({ 'x-sum': '1' });
+      void pools.facade(() => caller).forward('probe', { req, res, headers: {}, body: Buffer.from('x'), trailers });
+    });
+    front.on('upgrade', (req, socket, head) => {
+      void pools.facade(() => caller).upgrade('probe', { req, socket, head, headers: {} });
+    });
+    front.listen(0, '127.0.0.1');
+    await once(front, 'listening');
+    closing.push(async () => void front.close());
+    const at = { host: '127.0.0.1', port: (front.address() as AddressInfo).port, agent: false as const };
+    for (const headers of [{}, { connection: 'upgrade', upgrade: 'websocket' }]) {
+      const outgoing = request({ ...at, headers });
+      outgoing.end();
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+      expect(answer.resume().statusCode).toBe(200);
+    }
+    expect(told.filter(word => word.startsWith('suspect'))).toEqual(['suspect 0', 'suspect 0']);
   });
 });
 

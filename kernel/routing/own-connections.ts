@@ -41,14 +41,10 @@ export class OwnConnections {
 
   /** Joins the client's socket to a backend's; resolves when both sides have ended. */
   async upgrade(workload: Workload, service: string, { req, socket, head, headers, party }: Upgrading): Promise<void> {
-    const { directory, hostOf } = this.#options;
+    const { hostOf } = this.#options;
     refuseUnsendable({ method: req.method ?? 'GET', path: req.url ?? '/' });
-    const address = await nextAddress(directory, service);
     using _place = this.#place(party, () => socket.destroy());
-    const upstream = await this.#connect(workload, service, address).catch(cause => {
-      directory.suspect(address);
-      throw cause;
-    });
+    const { upstream } = await this.#reach(workload, service);
     const said = backendHeaders(headers, {
       host: headers['host'] ?? hostOf(service),
       connection: 'Upgrade',
@@ -66,11 +62,13 @@ export class OwnConnections {
     const { directory, hostOf } = this.#options;
     const [method, path] = [req.method ?? 'GET', req.url ?? '/'];
     refuseUnsendable({ method, path });
-    const address = await nextAddress(directory, service);
     const place = this.#place(party, () => res.destroy());
     const forwarding = new Forwarding(req, res);
+    let address: Address | undefined;
     try {
-      const upstream = await this.#connect(workload, service, address);
+      const reached = await this.#reach(workload, service);
+      const { upstream } = reached;
+      address = reached.address;
       const { trailer } = headers;
       const said = backendHeaders(headers, { host: hostOf(service), 'x-platform-service': service, ...(trailer ? { trailer } : {}) });
       sendTrailed(upstream, { method, path, headers: said, body, trailers, timeoutMs: RESPONSE_MS }, forwarding);
@@ -81,8 +79,22 @@ export class OwnConnections {
       place[Symbol.dispose]();
       // Gone, or answered by somebody else: nothing is wrong with the backend.
       if (res.destroyed || res.closed || res.headersSent) throw cause;
-      directory.suspect(address);
+      if (address) directory.suspect(address);
       throw isProblem(cause) ? cause : unanswered(service, cause);
+    }
+  }
+
+  /** A connection to the next instance, or to the one after it where that does not answer: nothing was sent yet (hardening H-27). */
+  async #reach(workload: Workload, service: string): Promise<{ upstream: TLSSocket; address: Address }> {
+    const { directory } = this.#options;
+    for (let attempt = 0; ; attempt++) {
+      const address = await nextAddress(directory, service);
+      try {
+        return { upstream: await this.#connect(workload, service, address), address };
+      } catch (cause) {
+        directory.suspect(address);
+        if (attempt > 0) throw cause;
+      }
     }
   }
 

@@ -10,7 +10,7 @@ import type { EdgeTraffic } from './management/edge-traffic.ts';
 import type { EdgeSettings } from './policy/edge-settings.ts';
 import { rateHeaders, type RequestRates } from './policy/request-rates.ts';
 import { HSTS, isGone, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
-import { backendHeaders, backendTrailers, correlationOf, refusalOf, trailerNames } from './request-headers.ts';
+import { backendHeaders, backendTrailers, correlationOf, mayBeTrailed, refusalOf, trailerNames } from './request-headers.ts';
 import { targetOf } from './request-target.ts';
 import type { Findings } from './screening/findings.ts';
 import { type Finding, screen } from './screening/screen.ts';
@@ -122,7 +122,7 @@ export class RequestDoor {
     for (const [name, value] of Object.entries(HSTS)) res.setHeader(name, value);
     const rest = body?.rest && admitted.passing(body.rest, refused => refuse(res, refused, correlationId));
     const trailer = body ? trailerNames(req) : undefined;
-    const trailers = trailer === undefined ? undefined : () => admitted.trailed(refused => refuse(res, refused, correlationId));
+    const trailers = mayBeTrailed(req, body, trailer) ? () => admitted.trailed(refused => refuse(res, refused, correlationId)) : undefined;
     if (trailer !== undefined) headers['trailer'] = trailer;
     await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (rest ?? body.begun), party, trailers });
     return undefined;

@@ -55,6 +55,14 @@ export function backendTrailers(req: IncomingMessage): Record<string, string> {
 export const trailerNames = (req: IncomingMessage): string | undefined =>
   announced(req.complete ? Object.keys(backendTrailers(req)) : req.headers.trailer);
 
+/**
+ * Whether fields may stand behind a body, announced or not: chunked ones need no announcement (RFC 9112 7.1.2, RFC 9110 6.5). Those behind
+ * a large body whose length was said are passed on where they were announced alone. HTTP/1.1 has none there (RFC 9112 6.3); HTTP/2 might,
+ * and each upload of a browser would pay a connection of its own for them, while a recipient may drop any that it was not told of.
+ */
+export const mayBeTrailed = (req: IncomingMessage, body: { readonly rest?: unknown } | null, announcement: string | undefined): boolean =>
+  announcement !== undefined || (body?.rest !== undefined && req.headers['content-length'] === undefined);
+
 /** The client's correlation id when it is well formed, else a new one. */
 export function correlationOf(req: IncomingMessage, newId: () => string): string {
   const given = req.headers[CORRELATION];

@@ -78,10 +78,10 @@ describe('HTTP/2', () => {
     world.hosts.set(strict, { service: 'echo', status: 'active', env_id });
     world.attributes.set(env_id, { waf_mode: 'block' });
     const [session, screened] = [open(host), open(strict)];
-    const sent = async (session: ClientHttp2Session, trailers: Record<string, string>) => {
+    const sent = async (session: ClientHttp2Session, trailers: Record<string, string>, body = 'body') => {
       const stream = session.request({ ':path': '/trailed', ':method': 'POST', te: 'trailers' }, { waitForTrailers: true } as never);
       stream.once('wantTrailers', () => stream.sendTrailers(trailers));
-      stream.end('body');
+      stream.end(body);
       let behind: Record<string, unknown> = {};
       stream.once('trailers', fields => (behind = fields)).resume();
       const [answered] = (await once(stream, 'response')) as [Record<string, string>];
@@ -90,6 +90,9 @@ describe('HTTP/2', () => {
     };
     expect(await sent(session, { 'x-sum': 'abc' })).toMatchObject({ status: 200, behind: { 'x-sum': 'abc' } });
     expect(world.seen.at(-1)).toMatchObject({ url: '/trailed', body: 'body', trailers: { 'x-sum': 'abc' } });
+    const large = 'x'.repeat(120_000);
+    expect((await sent(session, { 'x-sum': 'large' }, large)).status).toBe(200);
+    expect(world.seen.at(-1)).toMatchObject({ url: '/trailed', body: large, trailers: { 'x-sum': 'large' } });
     const before = world.seen.length;
     expect([(await sent(screened, { 'x-sum': "1' UNION SELECT password FROM users --" })).status, world.seen.length]).toEqual([
       403,
