@@ -4,12 +4,14 @@ import { Directory, type DirectoryStore } from './directory.ts';
 
 /** A directory over rows of one service each, whose time stands still until it is moved. */
 function directoryOf(rows: Readonly<Record<string, readonly object[]>>) {
-  const at = { now: 1_000_000 };
+  const at = { now: 1_000_000, away: false };
   const store = {
-    hashValues: async (key: string) =>
-      (rows[key.replace('captain:svc:', '')] ?? []).map(row =>
+    hashValues: async (key: string) => {
+      if (at.away) throw new Error('Connection is closed.');
+      return (rows[key.replace('captain:svc:', '')] ?? []).map(row =>
         JSON.stringify({ ip: '10.0.0.1', status: 'Active', last_health_at: new Date(at.now).toISOString(), ...row }),
-      ),
+      );
+    },
   };
   const directory = new Directory(store as unknown as DirectoryStore, { debug: () => undefined } as unknown as Logger, () => at.now);
   const picked = async (service: string, times: number) => {
@@ -65,4 +67,13 @@ test('ING-043 when all are suspect they take turns as if none were', async () =>
   const { directory, picked } = directoryOf({ echo: [{ port: 1 }, { port: 2 }] });
   for (const port of [1, 2]) directory.suspect(address(port));
   expect(await picked('echo', 4)).toEqual([1, 2, 1, 2]);
+});
+
+test('while the store is away the last known addresses serve on, whatever is suspected meanwhile', async () => {
+  const { directory, at, picked } = directoryOf({ echo: [{ port: 1 }, { port: 2 }] });
+  expect(await picked('echo', 2)).toEqual([1, 2]);
+  at.away = true;
+  directory.suspect(address(1));
+  at.now += 10_000;
+  expect(await picked('echo', 3)).toEqual([2, 2, 2]);
 });

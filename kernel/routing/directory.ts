@@ -45,7 +45,7 @@ export class Directory implements AsyncDisposable {
   async start(): Promise<void> {
     this.#subscription = await this.#store.subscribe(CHANGED, message => {
       const service = serviceOf(message);
-      if (service) this.#known.delete(service);
+      if (service) this.#doubt(service);
     });
     this.#heartbeat = setInterval(() => void this.beat(), HEARTBEAT_MS);
     this.#heartbeat.unref();
@@ -65,7 +65,7 @@ export class Directory implements AsyncDisposable {
     const instance = this.#own.get(service);
     if (!instance) return;
     this.#own.delete(service);
-    this.#known.delete(service);
+    this.#doubt(service);
     await this.#store.hashDelete(keyOf(service), `${instance.ip}:${instance.port}`);
     await this.#announce(instance, 'removed');
   }
@@ -109,7 +109,7 @@ export class Directory implements AsyncDisposable {
   suspect({ ip, port }: { ip: string; port: number }): void {
     this.#suspects.set(`${ip}:${port}`, this.#now() + SUSPECT_MS);
     if (this.#suspects.size > 1_000) this.#suspects.delete(this.#suspects.keys().next().value as string);
-    this.#known.clear();
+    for (const service of this.#known.keys()) this.#doubt(service);
   }
 
   /** Until when an address is passed over, in ms; `undefined` where it is not. */
@@ -129,9 +129,15 @@ export class Directory implements AsyncDisposable {
   }
 
   async #write(instance: Instance, change: string, status?: Instance['status']): Promise<void> {
-    this.#known.delete(instance.service_type);
+    this.#doubt(instance.service_type);
     await this.#say(instance, status);
     await this.#announce(instance, change);
+  }
+
+  /** Is asked for again at the next request. What was known stays: it is all there is when the store is away by then. */
+  #doubt(service: string): void {
+    const known = this.#known.get(service);
+    if (known) this.#known.set(service, { ...known, at: Number.NEGATIVE_INFINITY });
   }
 
   /** A process says that it lives; what the supervisor has seen of it meanwhile, it leaves as it is. */

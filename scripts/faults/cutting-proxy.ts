@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Between clients and one server: passes bytes on, and cuts connections in the middle of an answer when told to. */
+/** Between clients and one server: passes bytes on, and cuts connections in the middle of an answer, or all of them, when told to. */
 export class CuttingProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #target: () => number;
   /** Bytes of answers that still pass before every connection they come on is cut; undefined: none is. */
   #cutAfter: (() => number) | undefined;
+  #parted = false;
 
   private constructor(target: () => number) {
     this.#target = target;
@@ -31,7 +32,14 @@ export class CuttingProxy implements AsyncDisposable {
     this.#cutAfter = after;
   }
 
+  /** Nothing passes from now on, or again: connections end, and new ones do as soon as they come. */
+  part(parted: boolean): void {
+    this.#parted = parted;
+    if (parted) for (const socket of this.#sockets) socket.destroy();
+  }
+
   #pass(client: Socket): void {
+    if (this.#parted) return void client.on('error', () => undefined).destroy();
     const upstream = connect(this.#target(), '127.0.0.1');
     let left = Number.POSITIVE_INFINITY;
     const end = () => {

@@ -7,6 +7,7 @@ import { DayTraffic } from './fleet/day-traffic.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { Instance } from './fleet/instance.ts';
 import { type PlacementRefusal, placementRefusal } from './fleet/placement-gate.ts';
+import { isForsaken } from './fleet/row-age.ts';
 import { PortReservations } from './fleet/port-reservations.ts';
 import { UpgradeLog } from './fleet/upgrade-log.ts';
 import { UpgradeWatch } from './fleet/upgrade-watch.ts';
@@ -98,7 +99,9 @@ export class Supervisor {
   async refusal(service: string, where: 'boot' | 'start' | 'scale' | 'remote' | 'respawn'): Promise<PlacementRefusal | undefined> {
     const entry = this.catalog.entry(service);
     if (!entry) return undefined;
-    const refusal = placementRefusal({ service: entry, ip: this.ctx.processes.ip, edgeIp: await this.edgeIp(), rows: await this.rows() });
+    const now = this.ctx.clock.now();
+    const rows = (await this.rows()).filter(row => !isForsaken(row, now));
+    const refusal = placementRefusal({ service: entry, ip: this.ctx.processes.ip, edgeIp: await this.edgeIp(), rows });
     if (refusal)
       this.ctx.log[refusal === 'pin_mismatch' && where === 'boot' ? 'info' : 'warn'](
         { alert: refusal, service_type: service, where },
@@ -148,10 +151,13 @@ export class Supervisor {
     await fleet.look(SETTLE_MS);
     this.upgrades.judge(fleet);
     fleet.publish();
-    await this.#publishWithin().catch(error => ctx.log.debug({ err: error }, 'the rows of this process wait for the store'));
-    await this.#publishMachine().catch(error => ctx.log.warn({ err: error }, 'the machine could not be told of'));
-    await this.alerts.flush();
-    await this.onTick?.().catch(error => ctx.log.warn({ err: error }, 'the machines of the fleet could not be judged'));
+    // Beside each other: while the store does not answer, the next look waits for one of them and not for each.
+    await Promise.all([
+      this.#publishWithin().catch(error => ctx.log.debug({ err: error }, 'the rows of this process wait for the store')),
+      this.#publishMachine().catch(error => ctx.log.warn({ err: error }, 'the machine could not be told of')),
+      this.alerts.flush(),
+      this.onTick?.().catch(error => ctx.log.warn({ err: error }, 'the machines of the fleet could not be judged')),
+    ]);
   }
 
   /** Ends every process of this machine, the last tier first (G-CAP-07). */

@@ -144,6 +144,7 @@ class Machine {
 }
 
 const RUN_EVENTS: readonly UpgradeEvent[] = [
+  { type: 'told' },
   { type: 'quiet' },
   { type: 'old_ended' },
   { type: 'abort', reason: 'asked' },
@@ -180,7 +181,7 @@ describe('a fleet, over a million histories', () => {
       else if ((seed & 1) === 1) ends += 1;
     }
     // The histories reach everything there is to reach.
-    expect([...seen].sort()).toEqual(['active', 'ending', 'quiet', 'seen', 'starting', 'under_load']);
+    expect([...seen].sort()).toEqual(['active', 'ending', 'quiet', 'seen', 'starting', 'told', 'under_load']);
     expect(ends).toBeGreaterThan(SEQUENCES / 20);
   }, 120_000);
 });
@@ -201,6 +202,7 @@ describe('a rolling upgrade', () => {
     for (const type of types) machine.hear({ type: 'slot', slot: 'a#2', event: { type, attempt: 1 } });
   };
   const timer = (machine: Machine) => machine.hear({ type: 'run', service: 'a', event: { type: 'timer' } });
+  const told = (machine: Machine) => machine.hear({ type: 'run', service: 'a', event: { type: 'told' } });
   const phases = (effects: readonly FleetEffect[]) =>
     effects.flatMap(effect => (effect.type === 'run' && effect.effect.do === 'tell' ? [effect.effect.phase] : []));
   const arms = (effects: readonly FleetEffect[]) =>
@@ -214,7 +216,9 @@ describe('a rolling upgrade', () => {
     const active = machine.hear({ type: 'slot', slot: 'a#2', event: { type: 'healthy', attempt: 1 } });
     expect([phases(active), arms(active)]).toEqual([['active'], [60_000]]);
     const stable = timer(machine);
-    expect([phases(stable), machine.fleet.slots['a#1']?.life.phase]).toEqual([['stable', 'draining'], 'inactive']);
+    expect([phases(stable), machine.fleet.slots['a#1']?.life.phase]).toEqual([['stable'], 'inactive']);
+    const heard = told(machine);
+    expect([phases(heard), arms(heard)]).toEqual([['draining'], [3_000]]);
     expect(arms(timer(machine))).toEqual([30_000]);
     expect(machine.fleet.slots['a#1']?.life.phase).toBe('inactive');
     machine.hear({ type: 'run', service: 'a', event: { type: 'quiet' } });
@@ -256,10 +260,22 @@ describe('a rolling upgrade', () => {
     expect(effects).toContainEqual({ type: 'slot', slot: 'a#1', effect: { do: 'up' } });
   });
 
+  test('an old instance that the registry does not take out of turn is never told to end: the upgrade is taken back', () => {
+    const machine = begun();
+    next(machine, 'prepared', 'healthy');
+    timer(machine);
+    expect(phases(timer(machine))).toEqual(['rolled_back']);
+    expect([machine.fleet.slots['a#1']?.life, machine.fleet.slots['a#2']?.life.phase]).toMatchObject([
+      { phase: 'running', held: false },
+      'stopping',
+    ]);
+  });
+
   test('SUP-044 under load and without the old one, the next one goes back to the release of the old one', () => {
     const machine = begun();
     next(machine, 'prepared', 'healthy');
     timer(machine);
+    told(machine);
     timer(machine);
     timer(machine);
     machine.hear({ type: 'slot', slot: 'a#1', event: { type: 'exited', attempt: 1, reason: 'ended (0)' } });

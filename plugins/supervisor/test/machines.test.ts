@@ -58,6 +58,8 @@ class FleetUnderTest {
   services: Runnable[] = [service('stat', 30)];
   rows: InstanceRow[] = [];
   unable: string | undefined;
+  /** Machines are made when this is over. */
+  making: Promise<void> | undefined;
   readonly machines: Machines;
 
   constructor(
@@ -100,6 +102,7 @@ class FleetUnderTest {
       kind: 'test',
       unable: () => this.unable,
       create: async name => {
+        await this.making;
         const made = `10.0.0.${this.made.length + 2}`;
         this.made.push(name);
         this.there.set(made, name);
@@ -188,6 +191,26 @@ describe('the machines of the fleet', () => {
     await first.machines.leave();
     await second.machines.tick();
     expect((await first.machines.state()).leader_ip).toBe('10.0.0.2');
+  });
+
+  test('SUP-049 SUP-112 the lead is kept while a machine is made, which takes longer than the lock lasts', async () => {
+    const fleet = new FleetUnderTest('manual');
+    await fleet.joins('10.0.0.1', 5);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    fleet.making = promise;
+    await fleet.machines.tick();
+    await redis.hset(
+      'captain:provision:approved',
+      'provision:next',
+      JSON.stringify({ key: 'provision:next', kind: 'provision', reason: 'asked' }),
+    );
+    await fleet.machines.tick();
+    await redis.expire('captain:lock:machines', 1);
+    await fleet.machines.tick();
+    expect(await redis.ttl('captain:lock:machines')).toBeGreaterThan(25);
+    resolve();
+    await fleet.machines.settled();
+    expect(fleet.made).toEqual(['platform-2']);
   });
 
   test('SUP-049 a lead that runs out just when it is renewed or given back stays with whoever takes it then', async () => {

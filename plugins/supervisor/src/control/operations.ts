@@ -1,6 +1,7 @@
 import type { InstanceRow } from '@platform/sdk';
 import type { SupervisorContext } from '../context.ts';
 import type { Instance } from '../fleet/instance.ts';
+import { isInTurn } from '../fleet/row-age.ts';
 import type { Slot } from '../life/fleet-life.ts';
 import type { Supervisor } from '../supervisor.ts';
 import type { Asker, ControlGate } from './control-gate.ts';
@@ -150,7 +151,8 @@ export class Operations {
 
   async #othersServe({ service }: Slot, { port }: Instance): Promise<boolean> {
     const { ip, instances } = this.#ctx.processes;
-    return (await instances.rows([service])).some(row => row.status === 'Active' && !(row.ip === ip && row.port === port));
+    const now = this.#ctx.clock.now();
+    return (await instances.rows([service])).some(row => isInTurn(row, now) && !(row.ip === ip && row.port === port));
   }
 
   async #carryOut(action: ActionName, { slot, instance }: Target, version: string | undefined): Promise<string | undefined> {

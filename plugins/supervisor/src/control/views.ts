@@ -1,4 +1,5 @@
 import type { Instance } from '../../contract/schema/instance.ts';
+import { isInTurn } from '../fleet/row-age.ts';
 import type { Supervisor } from '../supervisor.ts';
 
 /** What the supervisor shows: instances with their titles, readiness, the catalog. */
@@ -22,6 +23,7 @@ export class Views {
     const entries = new Map(catalog.entries().map(entry => [entry.service_type, entry]));
     const rows = await this.#supervisor.rows(service_type === undefined ? [...entries.keys()] : [service_type]);
     const wanted = q?.toLowerCase();
+    const now = this.#supervisor.ctx.clock.now();
     return rows
       .map(row => {
         const entry = entries.get(row.service_type);
@@ -31,6 +33,8 @@ export class Views {
           start_priority: entry?.start_priority ?? 0,
           today: today.of(row.service_type),
           ...row,
+          // What a machine that died or is cut off has said last is not so any more.
+          status: row.status === 'Active' && !isInTurn(row, now) ? ('Inactive' as const) : row.status,
         };
       })
       .filter(
@@ -48,8 +52,9 @@ export class Views {
   async readiness(): Promise<{ ready: boolean; missing: { service_type: string; active: number; needed: number }[] }> {
     const needed = this.#supervisor.catalog.entries().filter(({ wanted, min_instances }) => wanted && min_instances > 0);
     const rows = await this.#supervisor.rows(needed.map(({ service_type }) => service_type));
+    const now = this.#supervisor.ctx.clock.now();
     const missing = needed.flatMap(({ service_type, min_instances }) => {
-      const active = rows.filter(row => row.service_type === service_type && row.status === 'Active').length;
+      const active = rows.filter(row => row.service_type === service_type && isInTurn(row, now)).length;
       return active < min_instances ? [{ service_type, active, needed: min_instances }] : [];
     });
     return { ready: missing.length === 0, missing };

@@ -83,11 +83,14 @@ export class AlertBook {
         () => true,
         () => false,
       );
-      if (said && this.#unsaid.get(service) === alert) this.#unsaid.delete(service);
+      // One of them is enough to know that the store is away.
+      if (!said) break;
+      if (this.#unsaid.get(service) === alert) this.#unsaid.delete(service);
     }
     for (const body of [...this.#waiting]) {
       const kept = await this.#write(body).catch(error => this.#log.debug({ err: error }, 'a post-mortem waits for the database'));
-      if (kept) this.#waiting = this.#waiting.filter(each => each !== body);
+      if (!kept) break;
+      this.#waiting = this.#waiting.filter(each => each !== body);
     }
   }
 

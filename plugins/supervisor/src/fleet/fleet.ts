@@ -71,7 +71,13 @@ export class Fleet {
   constructor(parts: FleetParts) {
     this.#parts = parts;
     this.#incidents = new Incidents({ ...parts, restartsOf: ({ slot }) => this.slot(slot)?.life.restarts ?? 0 });
-    this.#rows = new InstanceRows({ machine: parts.machine, log: parts.log, versionOf: parts.versionOf, slot: id => this.slot(id) });
+    this.#rows = new InstanceRows({
+      machine: parts.machine,
+      log: parts.log,
+      versionOf: parts.versionOf,
+      slot: id => this.slot(id),
+      written: instance => this.#registered(instance),
+    });
   }
 
   get life(): FleetLife {
@@ -186,6 +192,7 @@ export class Fleet {
   /** Last: samples, and rows as they are now. */
   publish(): void {
     const now = this.#parts.now().getTime();
+    this.#rows.removeAgain();
     for (const instance of this.instances.values()) {
       if (!instance.process) continue;
       instance.sample(this.#parts.machine.usage(instance.process), now);
@@ -260,6 +267,14 @@ export class Fleet {
         return;
       default:
     }
+  }
+
+  /** An upgrade goes on when the registry has taken both: that the next one is in turn, and that the old one is not. */
+  #registered({ slot, service }: Instance): void {
+    const run = this.upgradeOf(slot);
+    if (run?.upgrade.stage !== 'told') return;
+    const of = (id: string) => this.instances.get(id)?.registered;
+    if (of(run.old) === 'Inactive' && of(run.next) === 'Active') this.tellUpgrade(service, { type: 'told' });
   }
 
   #carryOutRun({ service, run, effect }: { service: string; run: UpgradeRun; effect: UpgradeEffect }): void {

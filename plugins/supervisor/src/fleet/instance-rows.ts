@@ -7,6 +7,8 @@ export interface InstanceRowsParts {
   readonly log: Logger;
   readonly versionOf: (service: string) => string;
   readonly slot: (id: string) => Slot | undefined;
+  /** The registry has taken what it was told of an instance. */
+  readonly written: (instance: Instance) => void;
 }
 
 /**
@@ -16,6 +18,12 @@ export interface InstanceRowsParts {
 export class InstanceRows {
   readonly #parts: InstanceRowsParts;
   readonly #turns = new Map<string, Promise<unknown>>();
+  /** The write of each row that waits for its turn; there is no need for a second one. */
+  readonly #waiting = new Map<string, { readonly instance: Instance; tell: boolean }>();
+  /** It is said once that the registry is away. */
+  #away = false;
+  /** Rows that the registry was to lose while it was away. */
+  readonly #left = new Map<string, { readonly service: string; readonly port: number }>();
 
   constructor(parts: InstanceRowsParts) {
     this.#parts = parts;
@@ -28,22 +36,49 @@ export class InstanceRows {
 
   /** `tell`: whether everybody hears of it at once, or at their next look. */
   write(instance: Instance, tell: boolean): void {
-    const { machine, log } = this.#parts;
+    const { machine, log, written } = this.#parts;
     const { service, port, process } = instance;
     if (port === undefined || !process) return;
-    this.#inTurn(`${service} ${port}`, async () => {
+    const key = `${service} ${port}`;
+    this.#left.delete(key);
+    const waiting = this.#waiting.get(key);
+    if (waiting?.instance === instance) {
+      waiting.tell ||= tell;
+      return;
+    }
+    const next = { instance, tell };
+    this.#waiting.set(key, next);
+    this.#inTurn(key, async () => {
+      if (this.#waiting.get(key) === next) this.#waiting.delete(key);
       const row = this.#rowOf(instance, port, process.pid);
-      if (row) await machine.instances.write(row, tell);
-    }).catch(error => log.warn({ service_type: service, err: error }, 'the registry of instances does not take a row'));
+      if (!row) return;
+      await machine.instances.write(row, next.tell);
+      this.#away = false;
+      instance.registered = row.status;
+      written(instance);
+    }).catch(error => {
+      log[this.#away ? 'debug' : 'warn']({ service_type: service, err: error }, 'the registry of instances does not take a row');
+      this.#away = true;
+    });
   }
 
-  remove({ service, port }: Instance): void {
+  remove({ service, port }: Pick<Instance, 'service' | 'port'>): void {
     const { machine, log } = this.#parts;
     if (port === undefined) return;
+    const key = `${service} ${port}`;
     const row = { service_type: service, ip: machine.ip, port };
-    this.#inTurn(`${service} ${port}`, () => machine.instances.remove(row)).catch(error =>
-      log.warn({ service_type: service, err: error }, 'the row of a process that is gone stays until it is stale'),
-    );
+    // What is written from here on comes after this.
+    this.#waiting.delete(key);
+    this.#left.delete(key);
+    this.#inTurn(key, () => machine.instances.remove(row)).catch(error => {
+      this.#left.set(key, { service, port });
+      log.debug({ service_type: service, err: error }, 'the row of a process that is gone stays until the registry answers');
+    });
+  }
+
+  /** Takes out what the registry was away for. */
+  removeAgain(): void {
+    for (const row of [...this.#left.values()]) this.remove(row);
   }
 
   /** The process may be gone by now, and its row then says how it went. */

@@ -39,6 +39,8 @@ export class Instance {
   metrics = { cpu_pct: 0, mem_mb: 0, latency_ms: 0, active_connections: 0 };
   apiCalls = 0;
   errors = 0;
+  /** What the registry was last told of it, and took. */
+  registered: InstanceRow['status'] | undefined;
   readonly looks: Look[] = [];
   #cpu: { readonly at: number; readonly ms: number } | undefined;
 
@@ -55,6 +57,7 @@ export class Instance {
     this.process = process;
     this.startedAt = at;
     this.said = false;
+    this.registered = undefined;
     this.lastHealthAt = null;
     this.metrics = { cpu_pct: 0, mem_mb: 0, latency_ms: 0, active_connections: 0 };
     [this.apiCalls, this.errors] = [0, 0];

@@ -4,8 +4,8 @@
  *   starting → spawned → active → stable → draining → complete
  *        └───────┴─────────┴→ aborted       └→ rolled_back
  *
- * The old one goes on serving until every router has had time to see that it is no longer in turn; only then is it told to end, and only
- * from then on does it refuse work. Every stage has a deadline: an upgrade always ends.
+ * The old one goes on serving until the registry says that it is no longer in turn and every router has had time to see that; only then is
+ * it told to end, and only from then on does it refuse work. Every stage has a deadline: an upgrade always ends.
  */
 
 export interface UpgradeSettings {
@@ -13,6 +13,8 @@ export interface UpgradeSettings {
   readonly activeMs: number;
   /** The window after that (SUP-040), and the one under load after the old one is gone (SUP-042). */
   readonly stableMs: number;
+  /** Until the registry has taken that the old one is out of turn: it may be away. */
+  readonly toldMs: number;
   /** Until routers have seen that the old one is out of turn: their memory of two seconds, and one more. */
   readonly seenMs: number;
   /** At most so long until nothing is under way on the old one (SUP-041). */
@@ -21,11 +23,18 @@ export interface UpgradeSettings {
   readonly errorShare: number;
 }
 
-export const UPGRADE_SETTINGS: UpgradeSettings = { activeMs: 120_000, stableMs: 60_000, seenMs: 3_000, drainMs: 30_000, errorShare: 0.05 };
+export const UPGRADE_SETTINGS: UpgradeSettings = {
+  activeMs: 120_000,
+  stableMs: 60_000,
+  toldMs: 60_000,
+  seenMs: 3_000,
+  drainMs: 30_000,
+  errorShare: 0.05,
+};
 
 export type UpgradePhase = 'starting' | 'spawned' | 'active' | 'stable' | 'draining' | 'complete' | 'aborted' | 'rolled_back';
 /** What it waits for; finer than the phase that is published. */
-export type UpgradeStage = 'starting' | 'active' | 'seen' | 'quiet' | 'ending' | 'under_load' | 'over';
+export type UpgradeStage = 'starting' | 'active' | 'told' | 'seen' | 'quiet' | 'ending' | 'under_load' | 'over';
 
 export interface Upgrade {
   readonly phase: UpgradePhase;
@@ -36,7 +45,7 @@ export interface Upgrade {
 }
 
 export type UpgradeEvent =
-  | { readonly type: 'begin' | 'spawned' | 'active' | 'timer' | 'quiet' | 'old_ended' | 'old_lost' }
+  | { readonly type: 'begin' | 'spawned' | 'active' | 'timer' | 'told' | 'quiet' | 'old_ended' | 'old_lost' }
   | { readonly type: 'abort' | 'rollback' | 'next_lost' | 'next_unwell' | 'errors'; readonly reason: string };
 
 export type UpgradeEffect =
@@ -73,7 +82,7 @@ export function stepUpgrade(upgrade: Upgrade, event: UpgradeEvent, settings: Upg
     case 'old_lost':
       return upgrade.stage === 'ending'
         ? underLoad(upgrade, settings)
-        : upgrade.stage === 'seen' || upgrade.stage === 'quiet'
+        : isOutOfTurn(upgrade)
           ? underLoad({ ...upgrade, oldGone: true }, settings)
           : to({ ...upgrade, oldGone: true });
     case 'active':
@@ -82,6 +91,14 @@ export function stepUpgrade(upgrade: Upgrade, event: UpgradeEvent, settings: Upg
             { ...upgrade, phase: 'active', stage: 'active' },
             { do: 'arm', ms: settings.stableMs },
             tell('active', 25, 'The next instance is in turn; it is watched'),
+          )
+        : to(upgrade);
+    case 'told':
+      return upgrade.stage === 'told'
+        ? to(
+            { ...upgrade, stage: 'seen' },
+            { do: 'arm', ms: settings.seenMs },
+            tell('draining', 60, 'Routers are told to leave the old instance'),
           )
         : to(upgrade);
     case 'quiet':
@@ -102,12 +119,13 @@ function late(upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep {
     case 'active':
       if (upgrade.oldGone) return underLoad({ ...upgrade, phase: 'stable' }, settings);
       return to(
-        { ...upgrade, phase: 'draining', stage: 'seen' },
+        { ...upgrade, phase: 'draining', stage: 'told' },
         tell('stable', 55, 'The next instance is stable'),
+        { do: 'arm', ms: settings.toldMs },
         { do: 'drain_old' },
-        { do: 'arm', ms: settings.seenMs },
-        tell('draining', 60, 'Routers are told to leave the old instance'),
       );
+    case 'told':
+      return fail(upgrade, `the registry did not take in ${settings.toldMs / 1_000} s that the old instance is out of turn`);
     case 'seen':
       return to(
         { ...upgrade, stage: 'quiet' },
@@ -128,6 +146,8 @@ function late(upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep {
       );
   }
 }
+
+const isOutOfTurn = ({ stage }: Upgrade): boolean => stage === 'told' || stage === 'seen' || stage === 'quiet';
 
 const endOld = (upgrade: Upgrade, settings: UpgradeSettings): UpgradeStep =>
   to({ ...upgrade, stage: 'ending' }, { do: 'arm', ms: settings.drainMs + 60_000 }, tell('draining', 75, 'The old instance ends'), {
@@ -151,6 +171,7 @@ function fail(upgrade: Upgrade, reason: string): UpgradeStep {
     case 'starting':
     case 'active':
       return over('aborted', { do: 'stop_next' }, { do: 'release_old' });
+    case 'told':
     case 'seen':
     case 'quiet':
       return over('rolled_back', { do: 'resume_old' }, { do: 'stop_next' }, { do: 'release_old' });

@@ -3,6 +3,7 @@ import type { Autoscaler } from '../../contract/schema/machine.ts';
 import type { Asker, ControlGate } from '../control/control-gate.ts';
 import type { SupervisorContext } from '../context.ts';
 import { placementRefusal } from '../fleet/placement-gate.ts';
+import { isForsaken } from '../fleet/row-age.ts';
 import type { Supervisor } from '../supervisor.ts';
 import { Leadership } from './leadership.ts';
 import { PendingDecisions } from './pending-decisions.ts';
@@ -72,7 +73,8 @@ export class Machines {
 
   /** At every tick: whoever leads looks at the fleet, and does one thing. */
   async tick(): Promise<void> {
-    if (this.#working || !(await this.#mayLead()) || !(await this.#leadership.hold())) return;
+    // Making a machine takes longer than the lock lasts: it is renewed meanwhile, so that nobody else begins one.
+    if (!(await this.#mayLead()) || !(await this.#leadership.hold()) || this.#working) return;
     const approved = await this.#pending.nextApproved();
     if (approved)
       return this.#work(() =>
@@ -81,11 +83,12 @@ export class Machines {
           : this.#retire(approved.key.slice('deprovision:'.length), approved.reason),
       );
     const { clock, kv, config } = this.#ctx;
-    const [machines, order, rows] = await Promise.all([
+    const [machines, order, all] = await Promise.all([
       this.#supervisor.samples.machines(),
       this.#supervisor.samples.order(),
       this.#supervisor.rows(),
     ]);
+    const rows = all.filter(row => !isForsaken(row, clock.now()));
     const edgeIp = await this.#supervisor.edgeIp();
     const admits = (ip: string, service: string) => {
       const entry = this.#supervisor.catalog.entry(service);
@@ -182,6 +185,8 @@ export class Machines {
     }
     await this.#provisioner.destroy(ip);
     await this.#supervisor.samples.leave(ip);
+    // One that could not end in order has left its rows behind.
+    for (const row of await this.#supervisor.rows()) if (row.ip === ip) await this.#ctx.processes.instances.remove(row);
     log.info({ ip, reason }, 'a machine was taken away');
   }
 
