@@ -10,7 +10,7 @@ import { doorRows } from './doors.ts';
 import { edgeRows } from './edge.ts';
 import { ingressRows } from './ingress.ts';
 import { functionRows } from './functions.ts';
-import { fleetRows } from './fleet.ts';
+import { fleetRows, fleetUpgradeRows } from './fleet.ts';
 import { identityRows } from './identity.ts';
 import { notificationRows } from './notification.ts';
 import { platformRows } from './platform.ts';
@@ -47,7 +47,11 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   },
   fleet: {
     suite: fleetRows,
-    about: 'fifty upgrades each of three services under load, about thirty minutes; PLATFORM_BENCH_UPGRADES=N makes fewer',
+    about: 'the supervisor at rest, three upgrades each of three services under load, and deaths, about five minutes',
+  },
+  'fleet-upgrades': {
+    suite: fleetUpgradeRows,
+    about: 'fifty upgrades each of registry, gateway and ingress under load, about forty minutes',
   },
   ingress: { suite: ingressRows, about: 'the half of edge that is the ingress, with slowhttptest where it is installed, under a minute' },
   functions: { suite: functionRows, about: 'beside @extism/extism, about two minutes' },
