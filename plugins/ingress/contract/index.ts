@@ -105,6 +105,20 @@ export const ingress = defineContract({
       maximum: 100_000,
       description: 'How many of them come from one address; one more ends its oldest',
     }),
+    unread: Type.Integer({
+      env: 'PLATFORM_PROXY_UNREAD',
+      default: 2_048,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'Answers whose client has taken nothing for a second, each with at most 128 KiB in memory',
+    }),
+    unreadPerAddress: Type.Integer({
+      env: 'PLATFORM_PROXY_UNREAD_PER_ADDRESS',
+      default: 512,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'How many of them come from one address; one more ends its oldest',
+    }),
     bodyTimeoutS: Type.Integer({
       env: 'PLATFORM_PROXY_BODY_TIMEOUT_S',
       default: 30,

@@ -16,12 +16,11 @@ import type { HostMappings } from './host-mappings.ts';
 import type { EdgeTraffic } from './management/edge-traffic.ts';
 import { type Refusal, refuse, refuseSocket } from './refusal.ts';
 import type { RequestDoor } from './request-door.ts';
+import { SILENT_MS } from './unread-answers.ts';
 
 const HEADER_BYTES = 65_536;
 const CHECK_EVERY_MS = 250;
 const KEEP_ALIVE_MS = 65_000;
-/** A connection on which nothing moves for so long, in either direction, is over: a client that stopped reading. */
-const SILENT_MS = 120_000;
 const PROBE_MS = 60_000;
 /** A leaving instance: answers say so for a while, then idle connections are left one more second, and everything has its end. */
 const [TOLD_MS, IDLE_AFTER_MS, SWEEP_MS, LEAVE_MS] = [300, 1_000, 100, 8_000];

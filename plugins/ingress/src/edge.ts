@@ -11,6 +11,7 @@ import { EdgeSettings } from './policy/edge-settings.ts';
 import { RequestRates } from './policy/request-rates.ts';
 import { RequestDoor } from './request-door.ts';
 import { Findings } from './screening/findings.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 
 /** The parts of the ingress and what they show of themselves. All of it is in memory: the ingress keeps nothing (ING-005, ING-016). */
 export class Edge {
@@ -20,6 +21,7 @@ export class Edge {
   readonly settings: ChosenSettings;
   readonly #rates = new RequestRates();
   readonly #bodies: BodyIntake;
+  readonly #unread: UnreadAnswers;
   readonly #certificates: EdgeCertificates;
   readonly #traffic: EdgeTraffic;
   readonly #topology: Topology;
@@ -30,6 +32,7 @@ export class Edge {
     this.#ctx = ctx;
     this.mappings = new HostMappings(ctx);
     this.#bodies = new BodyIntake(ctx);
+    this.#unread = new UnreadAnswers(ctx);
     this.#certificates = new EdgeCertificates(ctx);
     this.#traffic = new EdgeTraffic(ctx);
     this.#topology = new Topology(ctx);
@@ -40,6 +43,7 @@ export class Edge {
       mappings,
       findings,
       bodies: this.#bodies,
+      unread: this.#unread,
       settings: inForce,
       rates: this.#rates,
       traffic: this.#traffic,
@@ -66,7 +70,7 @@ export class Edge {
   /** Gauges and counters. */
   get figures(): Readonly<Record<string, number>> {
     const { total } = this.#traffic;
-    const bodies = Object.entries(this.#bodies.figures).map(([name, value]) => [`edge_${name}`, value]);
+    const bodies = Object.entries({ ...this.#bodies.figures, ...this.#unread.figures }).map(([name, value]) => [`edge_${name}`, value]);
     const totals = Object.entries(total).map(([name, value]) => [`edge_${name}_total`, value]);
     return {
       edge_requests: this.#door.active,

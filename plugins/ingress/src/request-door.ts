@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { isProblem } from '@platform/sdk';
 import { type BodyIntake, BodyRefused, ClientGone, WHOLE } from './body-intake.ts';
@@ -15,6 +16,7 @@ import { targetOf } from './request-target.ts';
 import type { Findings } from './screening/findings.ts';
 import { type Finding, screen } from './screening/screen.ts';
 import { ScreenedStream } from './screening/screened-stream.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request was refused by screening', lingers: true };
@@ -22,6 +24,7 @@ const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request
 export interface RequestDoorParts {
   readonly mappings: HostMappings;
   readonly bodies: BodyIntake;
+  readonly unread: UnreadAnswers;
   readonly settings: EdgeSettings;
   readonly rates: RequestRates;
   readonly findings: Findings;
@@ -60,11 +63,15 @@ export class RequestDoor {
     const since = performance.now();
     this.#active += 1;
     if (streamOf(res)) this.#parts.traffic.count('requests_http2');
+    this.#parts.unread.watch(res, partyOf(req.socket.remoteAddress));
     res.once('close', () => {
       this.#active -= 1;
       this.#parts.traffic.answered(res.statusCode, performance.now() - since);
     });
     try {
+      // What was asked and taken back in one packet is known by the next turn, and costs no backend a connection (rapid reset).
+      if (streamOf(res)) await turn();
+      if (isGone(res)) return;
       const refusal = await this.#forward(req, res, correlationId);
       if (refusal) refuse(res, refusal, correlationId);
     } catch (error) {

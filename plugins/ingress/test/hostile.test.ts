@@ -201,6 +201,39 @@ describe('F-31 deadlines act at their time', () => {
 });
 
 describe('facts 3 floods of HTTP/2', () => {
+  test('H-12 F-17 a client that opens streams and gives no room keeps eighty answers, and none when its time is over', async () => {
+    const { host } = tenant();
+    const session = connectHttp2(`https://${host}:${world.port}`, {
+      host: '127.0.0.1',
+      servername: host,
+      rejectUnauthorized: false,
+      settings: { initialWindowSize: 0 },
+    } as never);
+    await once(session, 'remoteSettings');
+    const ended: number[] = [];
+    for (let turn = 0; turn < 100; turn++) {
+      const stream = session.request({ ':path': turn % 2 ? '/endless' : '/' });
+      stream.on('error', () => undefined).once('close', () => ended.push(stream.rstCode));
+      await once(stream, 'response');
+    }
+    const unread = async () => [await figure('edge_unread'), await figure('edge_requests'), ended.length];
+    await expect.poll(async () => (await world.host.clock.advance('1s'), unread())).toEqual([80, 80, 20]);
+    expect(await figure('backend_streams')).toBeLessThanOrEqual(80);
+    expect((await world.ask(ECHO)).status).toBe(200);
+    // What it says meanwhile is no reading: pings, and room for one byte.
+    for (let turn = 0; turn < 4; turn++) {
+      await new Promise(resolve => session.ping(resolve));
+      session.settings({ initialWindowSize: turn });
+      await world.host.clock.advance('30s');
+    }
+    await expect.poll(async () => (await world.host.clock.advance('1s'), unread())).toEqual([0, 0, 100]);
+    expect(new Set(ended)).toEqual(new Set([8]));
+    expect(await figure('edge_unread_late_total')).toBe(80);
+    expect(await figure('edge_unread_ended_total')).toBe(20);
+    await expect.poll(async () => [await figure('backend_streams'), await figure('backend_requests')]).toEqual([0, 0]);
+    session.destroy();
+  });
+
   test('a client that resets as fast as it asks loses its connection, and the service stays', async () => {
     const { host } = tenant();
     const session = connectHttp2(`https://${host}:${world.port}`, {
