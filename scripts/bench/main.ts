@@ -43,7 +43,8 @@ const LONG: Readonly<Record<string, { suite: Suite; about: string }>> = {
   'registry-long': { suite: registryRows, about: 'a hundred thousand creates and ten kills, about fifteen minutes' },
   notification: {
     suite: notificationRows,
-    about: 'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others',
+    about:
+      'twenty thousand messages and a kill, a few minutes; PLATFORM_BENCH_MESSAGES=N sends others, PLATFORM_BENCH_HANG_S=N lets a provider hang for longer',
   },
   fleet: {
     suite: fleetRows,
