@@ -108,7 +108,7 @@ describe("a tenant's application", () => {
     await eventually(async () => (await proxied(cookie, '/proxy/lending/v1/x')).status).toBe(403);
   });
 
-  test('GWY-065 GWY-007 is read from the registry once in five minutes, and anew as soon as it changed', async () => {
+  test('GWY-065 is read from the registry once in five minutes, and anew as soon as it changed', async () => {
     for (let n = 0; n < 3; n++) await begin();
     expect(world.appsAsked).toBe(1);
     world.offsetMs += 299_000;

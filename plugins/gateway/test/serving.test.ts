@@ -56,6 +56,15 @@ test('GWY-005 no event is declared, so none can be emitted', () => {
   expect(gateway.events).toEqual({});
 });
 
+test('GWY-007 it has no tables, and of its own it may only read at the registry and at identity', () => {
+  expect(plugin.migrations).toBeUndefined();
+  const { uses, workloads } = gateway.base;
+  const own = [...uses.sys, ...uses.auth, ...workloads.delegator.sys];
+  expect(own.filter(action => !/:(read|check)$/.test(action))).toEqual([]);
+  // The directory of an environment is written for its staff alone, and by identity (GWY-041).
+  expect(workloads.delegator.auth).toEqual(['scim:read', 'scim:write']);
+});
+
 test('GWY-102 every path is under /v1 or one of those that browsers know', () => {
   const paths = Object.values(gateway.routes).map(({ path }) => path);
   expect(paths.filter(path => !/^\/(v1\/|auth\/|delegate\/|subscribe(\/|$)|ws$|proxy\/|bff\/action\/|audit$|metrics$)/.test(path))).toEqual(

@@ -1,3 +1,4 @@
+import { newId } from '@platform/kernel/base/ids';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -67,6 +68,25 @@ test('REG-107 REG-108 health and readiness ask for nobody', async () => {
   expect([health.status, readiness.status]).toEqual([200, 200]);
   expect(health.json).toMatchObject({ status: 'ok' });
   expect(readiness.json).toMatchObject({ checks: { database: { ok: true }, key_value: { ok: true } } });
+});
+
+test('REG-110 whatever else it serves asks for a verified token', async () => {
+  const open = ['/v1/health', '/v1/readiness', '/openapi.json', '/v1/scopes/catalog'];
+  const { json } = await world.host.fetch('/openapi.json');
+  const paths = json['paths'] as Record<string, Record<string, object>>;
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => [method.toUpperCase(), path] as const),
+  );
+  for (const [method, path] of operations) {
+    const at = path
+      .replace('{resource}', 'policy-sets')
+      .replace('{page}', 'policy')
+      .replaceAll(/\{[^}]+\}/g, newId());
+    for (const headers of [{}, { authorization: 'Bearer a.b.c' }])
+      if (!open.includes(path))
+        expect([method, path, (await world.host.fetch(at, { method, headers })).status]).toEqual([method, path, 401]);
+  }
+  expect(operations.length).toBeGreaterThan(60);
 });
 
 test('REG-043 REG-072 REG-077 one organization and one environment, whole, to whoever holds sys:read and is of it', async () => {
