@@ -6,9 +6,10 @@ import { statistics } from '@platform/statistics/contract';
 import { storage } from '@platform/storage/contract';
 import { workflow } from '@platform/workflow/contract';
 import { appStore } from '../contract/index.ts';
-import { type InstanceRow, secretPurpose } from './instances/instance-row.ts';
+import { instanceHandlers } from './instances/instance-handlers.ts';
+import { secretPurpose } from './instances/instance-row.ts';
 import { servicesOf } from './services.ts';
-import { viewerOf } from './listings/listing-row.ts';
+import { listingHandlers } from './listings/listing-handlers.ts';
 import { figuresOf } from './usage/figures.ts';
 
 export default definePlugin(appStore, {
@@ -17,67 +18,15 @@ export default definePlugin(appStore, {
 
   setup(ctx) {
     const parts = servicesOf(ctx);
-    const {
-      announcement,
-      bindings,
-      counters,
-      environments,
-      hosts,
-      installs,
-      instances,
-      listings,
-      media,
-      onboarding,
-      recheck,
-      releases,
-      runtime,
-      secrets,
-      setups,
-      uninstalls,
-      usage,
-    } = parts;
-    const allowed = ({ manifest }: InstanceRow, fqdn: string) => setups.requireCallback(manifest.oauth_defaults.redirect_uris, fqdn);
+    const { announcement, counters, environments, installs, instances, media, onboarding, recheck, runtime, uninstalls, usage } = parts;
     const follow = async (envId: string) => {
       runtime.forget(envId);
       await environments.follow(envId);
     };
     return {
       routes: {
-        listListings: ({ caller, targetEnvId, query }) => listings.list(caller, targetEnvId, query),
-        createListing: request => listings.create(request),
-        getListing: ({ caller, targetEnvId, params }) => listings.get(caller, targetEnvId, params.listing_id),
-        updateListing: request => listings.update(request),
-        deleteListing: request => listings.remove(request),
-        addMedia: request => media.add(request),
-        removeMedia: request => media.remove(request),
-        media: exchange => media.read(exchange),
-        listingRows: ({ caller, env, query }) => listings.list(caller, env, query),
-        listingRow: ({ caller, env, params }) => listings.get(caller, env, params.listing_id),
-        listingVersions: ({ caller, env, params }) => listings.versions(viewerOf(caller, env), params.listing_id),
-        listingRoles: ({ caller, env, params }) => listings.roles(viewerOf(caller, env), params.listing_id),
-        listingImages: async ({ caller, env, params }) => ({
-          items: (await listings.seen(viewerOf(caller, env), params.listing_id)).media,
-        }),
-        publishListing: request => listings.to('published', request),
-        deprecateListing: request => listings.to('deprecated', request),
-        archiveListing: request => listings.to('archived', request),
-
-        setup: ({ body, caller, env }) => setups.setup(body, { caller, env }),
-        install: request => setups.install(request),
-        listInstances: ({ env, query: { envId: _env, ...query } }) => instances.list(env, query),
-        getInstance: ({ env, params }) => instances.get(env, params.instance_id),
-        deleteInstance: request => uninstalls.uninstall(request),
-        rotateSecret: request => secrets.rotate(request),
-        bindDomain: request => bindings.bind(request, allowed),
-        useDomain: ({ params, env, body, caller }) => bindings.bind({ params, env, body, caller }, allowed),
-        getDomain: ({ env, params }) => bindings.get(env, params.instance_id),
-        unbindDomain: request => bindings.unbind(request),
-        instanceAccess: ({ env, params }) => instances.access(env, params.instance_id),
-        checkDomain: request => bindings.check(request),
-        instanceDomains: ({ env, params }) => bindings.of(env, params.instance_id),
-        installableListings: ({ caller, env }) => releases.installable(caller, env),
-        authUrls: async ({ env }) => ({ items: (await hosts.authUrls(await hosts.of(env))).map(value => ({ value, label: value })) }),
-
+        ...listingHandlers(parts),
+        ...instanceHandlers(parts),
         runtimeContext: request => runtime.of(request),
         executeStep: async ({ body }) => onboarding.execute(body),
         dailyCounters: ({ body }) => counters.ask(body),

@@ -4,13 +4,16 @@ import { registry } from '@platform/registry/contract';
 import { definePlugin, type NodeExchange } from '@platform/sdk';
 import { identity } from '../contract/index.ts';
 import { accountHandlers } from './account/account-handlers.ts';
+import { accessHandlers } from './access/access-handlers.ts';
 import { bumpEveryRealm } from './access/access-version.ts';
 import { challenging } from './sign-in/challenges.ts';
-import { applicationHandlers } from './clients/application-handlers.ts';
+import { approvalHandlers } from './approvals/approval-handlers.ts';
+import { clientHandlers } from './clients/client-handlers.ts';
 import { directoryHandlers } from './directory/directory-handlers.ts';
 import { forgetExpired } from './expiry.ts';
 import { sealedForLong } from './keys/sealed-for-long.ts';
 import { passkeyHandlers } from './passkeys/passkey-handlers.ts';
+import { realmHandlers } from './realm-handlers.ts';
 import { recoveryHandlers } from './recovery/recovery-handlers.ts';
 import { seed } from './seeds.ts';
 import { servicesOf } from './services.ts';
@@ -24,53 +27,12 @@ export default definePlugin(identity, {
   async setup(context) {
     const ctx = challenging(context);
     const made = await servicesOf(ctx);
-    const {
-      access,
-      accounts,
-      authorizations,
-      ciba,
-      consents,
-      device,
-      directory,
-      holders,
-      keys,
-      mailbox,
-      model,
-      ownConsents,
-      pages,
-      passwords,
-      people,
-      protocol,
-      realms,
-    } = made;
-    const { registration, requests, rotation, selection, sessions, signIn, templates, wallets, workloads } = made;
+    const { pages, people, protocol, realms, rotation, sessions, signIn, workloads } = made;
     const exchanged = (exchange: NodeExchange) => protocol.handle(exchange, made.registrationEndpoint);
     return {
       routes: {
-        putRole: request => model.putRole(request),
-        nestRole: request => model.nestRole(request),
-        putGroup: request => model.putGroup(request),
-        deleteRole: request => model.deleteRole(request),
-        deleteGroup: request => model.deleteGroup(request),
-        putGroupRole: request => model.putGroupRole(request),
-        putGroupMember: request => model.putGroupMember(request),
-        deleteGroupMember: request => model.deleteGroupMember(request),
-        putUserRole: request => model.putUserRole(request),
-        deleteUserRole: request => model.deleteUserRole(request),
-        userGroups: request => access.groups(request),
-        tenantsOf: request => access.tenants(request),
-        groupMembers: request => access.members(request),
-        membersOf: request => access.membersOf(request),
-        leaveGroups: request => model.leaveGroups(request),
-        userScopes: request => access.scopes(request),
-        scopeHolders: request => holders.list(request),
-        provisionAccess: request => templates.provision(request),
-        describeAccess: request => templates.describe(request),
-        removeAccess: request => templates.remove(request),
-        issuerOn: async ({ params }) => ({ env_id: (await realms.onHost(params.host)).env_id }),
-        putRealm: request => realms.put(request),
-        signInSettings: request => made.settings.get(request),
-        putSignInSettings: request => made.settings.put(request),
+        ...accessHandlers(made),
+        ...realmHandlers(made),
         putGrants: request => workloads.putGrants(request),
         getWorkload: request => workloads.get(request),
         putWorkload: request => workloads.put(request),
@@ -78,10 +40,10 @@ export default definePlugin(identity, {
         getUser: request => people.get(request),
         listSessions: request => sessions.list(request),
         revokeSession: request => sessions.revoke(request),
-        ...accountHandlers(accounts),
-        ...applicationHandlers(made.applications),
-        ...directoryHandlers(directory),
-        ...walletHandlers(wallets),
+        ...accountHandlers(made.accounts),
+        ...clientHandlers(made),
+        ...directoryHandlers(made.directory),
+        ...walletHandlers(made.wallets),
         ...passkeyHandlers(made.passkeys),
         ...ssoHandlers(made.sso),
         ...recoveryHandlers(made.recoveryParts),
@@ -89,18 +51,8 @@ export default definePlugin(identity, {
         signIn: request => signIn.signIn(request),
         changePassword: request => signIn.changePassword(request),
         signOut: request => signIn.signOut(request),
-        continueAuthorization: request => authorizations.decide(request),
-        consent: request => consents.describe(request),
-        consentAccounts: request => selection.accounts(request),
-        ownConsents: request => ownConsents.list(request),
-        withdrawConsent: request => ownConsents.withdraw(request),
-        device: request => device.show(request),
-        decideDevice: request => device.decide(request),
-        ciba: request => ciba.show(request),
-        decideCiba: request => ciba.decide(request),
-        registerClient: request => registration.register(request),
-        deleteClient: request => registration.delete(request),
-        deleteClientsOf: request => registration.deleteOf(request),
+        continueAuthorization: request => made.authorizations.decide(request),
+        ...approvalHandlers(made),
         listKeys: request => rotation.list(request),
         rotateKeys: request => rotation.rotate(request),
         protocol: exchanged,
@@ -108,18 +60,18 @@ export default definePlugin(identity, {
         discovery: exchanged,
         pages: exchange => pages.serve(exchange),
       },
-      tasks: { answer: (asked, run) => requests.answer(asked, run), mail: (letter, run) => mailbox.send(letter, run) },
+      tasks: { answer: (asked, run) => made.requests.answer(asked, run), mail: (letter, run) => made.mailbox.send(letter, run) },
       jobs: {
         forgetExpired: () => forgetExpired(ctx),
         advanceRecoveries: signal => made.recoveryParts.recovery.advance(signal),
-        refreshKeys: () => keys.refresh(),
+        refreshKeys: () => made.keys.refresh(),
         sealAnew: signal => ctx.reseal('signing', sealedForLong, signal),
         rotateKeys: () => rotation.rotateWhenDue(),
         publishRevocations: () => sessions.publish(),
       },
       ready: async () => {
         await realms.seed();
-        await seed(ctx, model, passwords);
+        await seed(ctx, made.model, made.passwords);
         await sessions.publish();
         await bumpEveryRealm(ctx);
       },

@@ -13,7 +13,7 @@ import type { RegistrationEndpoint } from '../clients/registration-endpoint.ts';
 import type { Ctx } from '../context.ts';
 import { canonicalQuery, FormRefused, formChecked } from './protocol-form.ts';
 import { ProtocolTurn } from './protocol-turn.ts';
-import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './provider-configuration.ts';
+import { configurationOf, type ConfigurationParts, SESSION_COOKIE, showError } from './configuration/provider-configuration.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { END_SESSION, RelyingPartyLogout } from './relying-party-logout.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';

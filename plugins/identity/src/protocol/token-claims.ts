@@ -6,7 +6,7 @@ import { type ClientDirectory, CONSOLE_CLIENT } from '../clients/client-director
 import type { Ctx } from '../context.ts';
 import type { EffectiveAccess } from '../access/effective-access.ts';
 import { addressClaims, type People } from '../people/people.ts';
-import type { FoundAccount } from './provider-configuration.ts';
+import type { FoundAccount } from './configuration/provider-configuration.ts';
 import type { Realm } from '../realms.ts';
 import { canonicalScope, scopeList } from '../access/scope-name.ts';
 import { grantName } from './protocol-state.ts';

@@ -4,7 +4,8 @@ import type { Ctx } from '../context.ts';
 import type { Person } from '../people/people.ts';
 import type { Protocol } from '../protocol/protocol.ts';
 import { ProtocolTurn } from '../protocol/protocol-turn.ts';
-import { SESSION_COOKIE, sessionSeconds } from '../protocol/provider-configuration.ts';
+import { sessionSeconds } from '../protocol/configuration/lifetimes.ts';
+import { SESSION_COOKIE } from '../protocol/configuration/provider-configuration.ts';
 import type { Realm } from '../realms.ts';
 
 export type Headers = Readonly<Record<string, string | undefined>>;
