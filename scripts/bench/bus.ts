@@ -5,6 +5,13 @@ import { peerFigures, type PeerName } from './bus/peers.ts';
 import type { PeerFigures } from './bus/peers/figures.ts';
 import { batches, consumed, type Produced, singles } from './bus/throughput.ts';
 
+type Beside = (name: PeerName, figure: keyof PeerFigures) => Pick<Row, 'peer'>;
+interface Run {
+  readonly rig: BusRig;
+  readonly size: Size;
+  readonly beside: Beside;
+}
+
 const MiB = 2 ** 20;
 const BESIDE_SINGLES: readonly (readonly [string, PeerName])[] = [
   ['RabbitMQ', 'RabbitMQ quorum queue, confirms'],
@@ -16,13 +23,33 @@ const BESIDE_SINGLES: readonly (readonly [string, PeerName])[] = [
 export async function* busRows(size: Size): AsyncGenerator<Row> {
   const peers = size === 'long' ? await peerFigures() : {};
   await using rig = await BusRig.start();
-  const beside = (name: PeerName, figure: keyof PeerFigures) => {
+  const beside: Beside = (name, figure) => {
     const value = peers[name]?.[figure];
     return value === undefined ? {} : { peer: { name, value } };
   };
-  /** A row that is only there to stand beside somebody. */
-  const next = (row: Row): Row[] => (row.peer ? [row] : []);
-  const called = ({ p99Ms }: Produced) => `p99 of a call ${p99Ms.toFixed(1)} ms`;
+  const run = { rig, size, beside };
+  yield* singleRows(run);
+  yield* batchRows(run);
+  const pulled = await consumed(rig, size, 4);
+  yield {
+    name: 'pull and acknowledge over HTTP, batches of 100, four workers',
+    value: pulled.perSecond,
+    unit: 'events/s',
+    atLeast: 30_000,
+    note: `${pulled.events.toLocaleString('en')} events`,
+  };
+  const { rss } = await rig.bus.usage();
+  yield { name: 'resident memory of the bus process after that', value: rss / MiB, unit: 'MB', limit: 200 };
+  yield* await latencyRows(rig);
+  // Not before: what so many at once leave in memory is no part of the rates that are asked for.
+  yield* manyInFlightRows(run);
+}
+
+/** A row that is only there to stand beside somebody. */
+const next = (row: Row): Row[] => (row.peer ? [row] : []);
+const called = ({ p99Ms }: Produced) => `p99 of a call ${p99Ms.toFixed(1)} ms`;
+
+async function* singleRows({ rig, size, beside }: Run): AsyncGenerator<Row> {
   const single = await singles(rig, size, 64);
   yield {
     name: 'single produce, mutual TLS, token and policy checked, durable, 64 at once',
@@ -34,6 +61,9 @@ export async function* busRows(size: Size): AsyncGenerator<Row> {
   yield { name: 'the same, p99', value: single.p99Ms, unit: 'ms', limit: 30 };
   for (const [name, peer] of BESIDE_SINGLES)
     yield* next({ name: `the same beside ${name}`, value: single.perSecond, unit: '/s', ...beside(peer, 'inFlight') });
+}
+
+async function* batchRows({ rig, size, beside }: Run): AsyncGenerator<Row> {
   const one = await batches(rig, size, 1);
   yield {
     name: 'batches of 100, durable, one producer connection, a call at a time',
@@ -72,18 +102,9 @@ export async function* busRows(size: Size): AsyncGenerator<Row> {
     note: called(fourAhead),
     ...beside('RabbitMQ quorum queue, confirms', 'batchesAhead'),
   };
-  const pulled = await consumed(rig, size, 4);
-  yield {
-    name: 'pull and acknowledge over HTTP, batches of 100, four workers',
-    value: pulled.perSecond,
-    unit: 'events/s',
-    atLeast: 30_000,
-    note: `${pulled.events.toLocaleString('en')} events`,
-  };
-  const { rss } = await rig.bus.usage();
-  yield { name: 'resident memory of the bus process after that', value: rss / MiB, unit: 'MB', limit: 200 };
-  yield* await latencyRows(rig);
-  // Not before: what so many at once leave in memory is no part of the rates that are asked for.
+}
+
+async function* manyInFlightRows({ rig, size, beside }: Run): AsyncGenerator<Row> {
   const ahead = await singles(rig, size, 16, 16);
   yield {
     name: 'single produce on sixteen connections, sixteen under way on each, beside pg-boss on as many',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventBus } from '@platform/event-bus/contract';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
-import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
+import { type Authority, openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/postgres/embedded-postgres';
 import { type EmbeddedValkey, startEmbeddedValkey } from '@platform/kernel/storage/valkey/embedded-valkey';
 import { isAlive, type ProcessRecord, recordOf } from '@platform/kernel/storage/process-record';
@@ -79,18 +79,7 @@ export class FaultStack implements AsyncDisposable {
       const dataDir = mkdtempSync(join(disk?.directory ?? tmpdir(), 'platform-faults-'));
       owned.defer(() => rmSync(dataDir, { recursive: true, force: true }));
       const authority = await openAuthority(dataDir);
-      const leaf = await authority.classical.issue({
-        commonName: 'postgres.platform.internal',
-        names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'],
-        usages: ['server'],
-        days: 1,
-      });
-      const startPostgres = () =>
-        startEmbeddedPostgres({
-          dataDir,
-          tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string },
-          progress: () => {},
-        });
+      const startPostgres = await postgresOf(authority, dataDir);
       const postgres = await startPostgres();
       const valkey = await startEmbeddedValkey({ dataDir });
       owned.defer(() => valkey.stop());
@@ -114,24 +103,7 @@ export class FaultStack implements AsyncDisposable {
       }
       const proxies = await Promise.all(buses.map(bus => CuttingProxy.start(() => bus.port)));
       for (const proxy of proxies) owned.own(proxy);
-      const workload = await authority.pq.issue({
-        commonName: 'm2m-shop',
-        names: ['uri:urn:platform:workload:shop'],
-        usages: ['client'],
-        days: 1,
-      });
-      const thumbprint = createHash('sha256').update(new X509Certificate(workload.chain).raw).digest('base64url');
-      const token = mint.token(as.machine('shop', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', {
-        cnf: { 'x5t#S256': thumbprint },
-        exp: Math.floor(Date.now() / 1_000) + 86_400,
-      });
-      const tls = {
-        cert: workload.chain,
-        key: workload.key as string,
-        ca: authority.pq.files.rootCertificate,
-        servername: 'bus.ops.sys.localhost',
-      };
-      const headers = { host: 'bus.ops.sys.localhost', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+      const { tls, headers } = await shopAtBus(authority, mint);
       const pools = proxies.map(
         ({ port }) =>
           new Pool(`https://127.0.0.1:${port}`, {
@@ -142,15 +114,9 @@ export class FaultStack implements AsyncDisposable {
           }),
       );
       for (const pool of pools) owned.defer(() => pool.destroy());
-      const login = await authority.classical.issue({ commonName: 'svc.shop', names: [], usages: ['client'], days: 1 });
       const shopChild = new ShopChild({
         database,
-        ssl: {
-          ca: authority.classical.files.rootCertificate,
-          cert: login.chain,
-          key: login.key as string,
-          servername: 'postgres.platform.internal',
-        },
+        ssl: await shopAtDatabase(authority),
         ports: proxies.map(({ port }) => port),
         tls,
         headers,
@@ -196,4 +162,53 @@ export class FaultStack implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#owned[Symbol.asyncDispose]();
   }
+}
+
+/** Starts the database, and starts it again after it died, on the same files. */
+async function postgresOf(authority: Authority, dataDir: string): Promise<() => Promise<EmbeddedPostgres>> {
+  const leaf = await authority.classical.issue({
+    commonName: 'postgres.platform.internal',
+    names: ['dns:postgres.platform.internal', 'ip:127.0.0.1'],
+    usages: ['server'],
+    days: 1,
+  });
+  return () =>
+    startEmbeddedPostgres({
+      dataDir,
+      tls: { ca: authority.classical.files.rootCertificate, cert: leaf.chain, key: leaf.key as string },
+      progress: () => {},
+    });
+}
+
+/** What the shop shows at the buses: its certificate, and a token that is bound to it. */
+async function shopAtBus(authority: Authority, mint: TokenMint) {
+  const workload = await authority.pq.issue({
+    commonName: 'm2m-shop',
+    names: ['uri:urn:platform:workload:shop'],
+    usages: ['client'],
+    days: 1,
+  });
+  const thumbprint = createHash('sha256').update(new X509Certificate(workload.chain).raw).digest('base64url');
+  const token = mint.token(as.machine('shop', 'bus:produce', 'bus:consume', 'bus:read'), 'bus', {
+    cnf: { 'x5t#S256': thumbprint },
+    exp: Math.floor(Date.now() / 1_000) + 86_400,
+  });
+  const tls = {
+    cert: workload.chain,
+    key: workload.key as string,
+    ca: authority.pq.files.rootCertificate,
+    servername: 'bus.ops.sys.localhost',
+  };
+  const headers = { host: 'bus.ops.sys.localhost', 'content-type': 'application/json', authorization: `Bearer ${token}` };
+  return { tls, headers };
+}
+
+async function shopAtDatabase(authority: Authority) {
+  const login = await authority.classical.issue({ commonName: 'svc.shop', names: [], usages: ['client'], days: 1 });
+  return {
+    ca: authority.classical.files.rootCertificate,
+    cert: login.chain,
+    key: login.key as string,
+    servername: 'postgres.platform.internal',
+  };
 }

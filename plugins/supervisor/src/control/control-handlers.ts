@@ -1,8 +1,8 @@
 import type { Caller, RequestOf } from '@platform/sdk';
 import type { supervisor } from '../../contract/index.ts';
-import { isPlacementKey } from '../fleet/placement-gate.ts';
 import type { Machines } from '../machines/machines.ts';
 import type { Supervisor } from '../supervisor.ts';
+import { catalogHandlers } from './catalog-handlers.ts';
 import type { Asker } from './control-gate.ts';
 import type { ActionName, Operations } from './operations.ts';
 import type { Views } from './views.ts';
@@ -85,22 +85,7 @@ export function controlHandlers({
       );
     },
     shutdownStream: ({ signal }: Asked<'shutdownStream'>) => watch.shutdown.read(signal),
-    catalog: async () => ({ items: watch.catalog.entries().map(({ wanted: _, within: __, version: ___, ...entry }) => entry) }),
-    mergeCatalog: async ({ body }: Asked<'mergeCatalog'>) => {
-      const builtin = body.entries.find(({ service_type }) => watch.catalog.isBuiltin(service_type));
-      if (builtin) throw ctx.problem('builtin_entry', { detail: `${builtin.service_type} belongs to the platform.` });
-      const wrong = body.entries.flatMap(({ service_type, placement }) =>
-        placement.filter(key => !isPlacementKey(key)).map(key => `${service_type}: ${key}`),
-      );
-      if (wrong.length > 0) {
-        ctx.log.error({ alert: 'captain.catalog.invalid', keys: wrong }, 'placement keys that mean nothing were refused');
-        throw ctx.problem('invalid_placement', {
-          detail: `Write pin:{ip}, pin:edge or anti:{service}. Not understood: ${wrong.join(', ')}.`,
-        });
-      }
-      const done = body.entries.map(entry => watch.catalog.merge(entry));
-      return { added: done.filter(each => each === 'added').length, updated: done.filter(each => each === 'updated').length };
-    },
+    ...catalogHandlers(watch),
     startServices: ({ body, ...request }: Asked<'startServices'>) =>
       operations.start(body.service_types, 'start-services', askerOf(request)),
     instances: ({ body, ...request }: Asked<'instances'>) => operations.start(body.service_types, 'instances', askerOf(request)),
