@@ -1,0 +1,41 @@
+import type { AnyContract, AnyRoute } from '@platform/sdk';
+import { gateActions } from '@platform/kernel/http/operation';
+import { boot, type BootOptions, type BootedHost } from '../boot.ts';
+
+type Uses = Readonly<Record<string, AnyContract>>;
+type NamedRoute = readonly [name: string, route: AnyRoute];
+
+const DUMMY_ID = '01900000-0000-7000-8000-00000000abcd';
+/** A path with something in the place of its parameters. */
+export const sample = (path: string) => path.replaceAll(/\{\*?[A-Za-z_]+\}/g, DUMMY_ID);
+
+/** The service that is judged, booted once for all of its promises. */
+export class ConformanceSubject<C extends AnyContract = AnyContract, U extends Uses = Uses> {
+  readonly contract: C;
+  /** Its answers say what people hold, so that nobody can be given a scope behind its back. */
+  readonly ownsAccess: boolean;
+  readonly routes: readonly NamedRoute[];
+  /** Those that somebody must be named for. */
+  readonly gated: readonly NamedRoute[];
+  readonly #boot: () => Promise<BootedHost<C>>;
+  #host: Promise<BootedHost<C>> | undefined;
+
+  constructor(plugin: { readonly contract: C; readonly uses: U } & object, options: BootOptions<U>, ownsAccess: boolean) {
+    this.contract = plugin.contract;
+    this.ownsAccess = ownsAccess;
+    this.routes = Object.entries(plugin.contract.routes as Record<string, AnyRoute>);
+    this.gated = this.routes.filter(([, { door, options: route }]) => door === 'request' && gateActions(route.gate) !== undefined);
+    this.#boot = () => boot<C, U>(plugin, options);
+  }
+
+  async use(work: (host: BootedHost<C>) => Promise<void>): Promise<void> {
+    this.#host ??= this.#boot();
+    await work(await this.#host);
+  }
+
+  /** An action as a person of this service's vertical holds it. */
+  scope(action: string): string {
+    const { vertical } = this.contract.base;
+    return vertical && vertical !== 'platform' ? `${vertical}:${action}` : action;
+  }
+}
