@@ -3,31 +3,20 @@ export { commandOf, readArguments, verbs } from './src/contract/command.ts';
 export * from './contract.ts';
 export { definePlugin } from './src/context/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/context/plugin.ts';
-export type { AtEnd } from './src/context/at-end.ts';
-export type {
-  Backends,
-  Forwarded,
-  Caller,
-  Client,
-  Connection,
-  Context,
-  KeyValue,
-  Logger,
-  MachineCaller,
-  NodeExchange,
-  RawExchange,
-  Request,
-  RequestOf,
-  Sealed,
-  SealedBox,
-  SealedPlace,
-  UserCaller,
-} from './src/context/context.ts';
-export type { EnvironmentRows } from './src/context/environment-rows.ts';
-export type { AuditEntry, EmitEntry, Tx } from './src/context/tx.ts';
+export type { AtEnd } from './src/data/at-end.ts';
+export type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace } from './src/contract/capabilities.ts';
+export type { Catalog } from './src/context/catalog.ts';
+export type { Context } from './src/context/context.ts';
+export type { Logger } from './src/context/logger.ts';
+export type { Caller, MachineCaller, UserCaller } from './src/request/caller.ts';
+export type { Client } from './src/request/client.ts';
+export type { Connection, NodeExchange, RawExchange } from './src/request/exchange.ts';
+export type { Request, RequestOf } from './src/request/request.ts';
+export type { EnvironmentRows } from './src/data/environment-rows.ts';
+export type { AuditEntry, EmitEntry, Tx } from './src/data/tx.ts';
 export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/contract/task.ts';
-export type { OrderKind, PagePart, PageSpec } from './src/context/paging.ts';
-export type { Sql } from './src/context/sql.ts';
+export type { OrderKind, PagePart, PageSpec } from './src/data/paging.ts';
+export type { Sql } from './src/data/sql.ts';
 export type { Cache, CacheOptions } from './src/context/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/context/token-claims.ts';
 export type { ExplainedDecision, PolicyInquiry } from './src/context/policy-inquiry.ts';
@@ -66,7 +55,7 @@ export { StoredObjects } from './src/stored-objects.ts';
 export { reasonOf } from './src/reason.ts';
 export { SealedFile } from './src/sealed-file.ts';
 export { isUnavailable } from './src/unavailable.ts';
-export { isReply, notModified, reply, type Reply } from './src/context/reply.ts';
+export { isReply, notModified, reply, type Reply } from './src/request/reply.ts';
 export { SYSTEM } from './src/context/system.ts';
 export type { Delivery, StreamItem } from './src/context/plugin.ts';
 export type { Lock, Locked, LockOptions } from './src/context/lock.ts';

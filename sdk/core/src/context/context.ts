@@ -1,206 +1,31 @@
-import type { Limit, LimitOptions } from './limit.ts';
-import type { Manifest } from '../contract/manifest.ts';
-import type { Delivery } from './plugin.ts';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:net';
-import type { Static, TProperties, TSchema, TObject } from 'typebox';
-import type { Action } from '../contract/action.ts';
-import type { Cache, CacheOptions } from './cache.ts';
-import type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace } from '../contract/capabilities.ts';
-import type { TaskQueue } from '../contract/task.ts';
+import type { Static, TSchema } from 'typebox';
+import type { Backends, KeyValue, SealedBox, SealedPlace } from '../contract/capabilities.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
 import type { MetricsOf } from '../contract/metric.ts';
-import type { FieldFault, ProblemError } from '../contract/problem.ts';
-import type { AnyRoute, PathParams } from '../contract/route.ts';
+import type { ProblemError } from '../contract/problem.ts';
+import type { TaskQueue } from '../contract/task.ts';
+import type { EnvironmentRows } from '../data/environment-rows.ts';
+import type { PagePart, PageSpec } from '../data/paging.ts';
+import type { Sql } from '../data/sql.ts';
+import type { Tx } from '../data/tx.ts';
+import type { Sender } from '../request/caller.ts';
+import type { Client } from '../request/client.ts';
+import type { Request } from '../request/request.ts';
+import type { Cache, CacheOptions } from './cache.ts';
+import type { Catalog } from './catalog.ts';
 import type { CronTimes } from './cron-times.ts';
-import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
-import type { ProcessHost } from './process-host.ts';
-import type { Reply } from './reply.ts';
-import type { SigningAuthority } from './signing-authority.ts';
+import type { Limit, LimitOptions } from './limit.ts';
 import type { Lock } from './lock.ts';
-import type { PagePart, PageSpec } from './paging.ts';
-import type { Sql } from './sql.ts';
+import type { Logger } from './logger.ts';
+import type { Delivery } from './plugin.ts';
+import type { Policies } from './policies.ts';
+import type { ProcessHost } from './process-host.ts';
+import type { SigningAuthority } from './signing-authority.ts';
 import type { TokenChecks } from './token-claims.ts';
-import type { EnvironmentRows } from './environment-rows.ts';
-import type { Tx } from './tx.ts';
-
-export interface Logger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-type AttributeScalar = string | number | boolean;
-/** What the policy administration keeps under one key of a principal (G-K-10). */
-export type AttributeValue = AttributeScalar | readonly AttributeScalar[];
-
-interface CallerBase {
-  /** `sub` of the token, or the workload's name. */
-  readonly subject: string;
-  readonly clientId: string;
-  /** Environment of the request: the token's, or the target of a delegated token. */
-  readonly envId: string | undefined;
-  readonly authEnvId: string | undefined;
-  /** x5t#S256 of the presented certificate, when one was. */
-  readonly thumbprint: string | undefined;
-  readonly vertical: string | undefined;
-  /** Platform administrator (`sys:sys:admin` in the system environment). */
-  readonly platformAdmin: boolean;
-  /** Whether the identity is bound to the presented certificate (RFC 8705). */
-  readonly bound: boolean;
-  readonly email: string | undefined;
-  readonly emailVerified: boolean;
-  readonly sessionId: string | undefined;
-}
-/** A person, or a workload acting for one: `userId` is `act.sub` where present, else `sub` (G-K-06). */
-export interface UserCaller extends CallerBase {
-  readonly kind: 'user' | 'delegated';
-  readonly userId: string;
-  readonly service: string | undefined;
-}
-/** A workload: `service` is its name up to the first hyphen, from the certificate (G-K-09). */
-export interface MachineCaller extends CallerBase {
-  readonly kind: 'machine';
-  readonly userId: undefined;
-  readonly service: string;
-}
-export type Caller = UserCaller | MachineCaller;
-
-type ActionOf<C extends AnyContract, G> = G extends string
-  ? C['actions'][G]
-  : G extends { any: readonly (infer A)[] }
-    ? C['actions'][A & string]
-    : never;
-type CallerOf<C extends AnyContract, G> = G extends { public: string }
-  ? undefined
-  : G extends { signedIn: string }
-    ? UserCaller
-    : ActionOf<C, G> extends { principals: readonly (infer P)[] }
-      ? [P] extends ['machine']
-        ? MachineCaller
-        : [P] extends ['user' | 'delegated']
-          ? UserCaller
-          : Caller
-      : Caller;
-
-type EnvOf<C extends AnyContract, O> = O extends { env: infer E }
-  ? E extends 'any'
-    ? undefined
-    : string
-  : C['base'] extends { env: infer B }
-    ? B extends 'any'
-      ? undefined
-      : string
-    : C['base'] extends { vertical: string }
-      ? O extends { gate: { public: string } }
-        ? undefined
-        : string
-      : undefined;
-type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
-type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
-type ReturnOf<O> = O extends { returns: infer S extends TSchema } ? Static<S> : void;
-
-/** What a handler receives. */
-export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | undefined, E = string | undefined> {
-  readonly params: P;
-  readonly query: Q;
-  readonly body: B;
-  readonly caller: K;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
-  readonly targetEnvId: string | undefined;
-  /** The environment the request is about, as the route's `env` says; none where that is `any`. */
-  readonly env: E;
-  /** What `If-Match` names: versions, of which {@link Context.requireVersion} wants one. None when it was not sent, or takes any. */
-  readonly ifMatch: readonly number[] | undefined;
-  readonly correlationId: string;
-  /** Aborts when the client goes or the service stops. Made when first read, so a spread of a request leaves it out. */
-  readonly signal: AbortSignal;
-  /** Address of the peer, or of the client when the ingress says so. */
-  readonly ip: string;
-  /** Host the caller asked for: the ingress's word where the peer is the ingress, `Host` otherwise. */
-  readonly hostname: string;
-  /** What the ingress injected; empty for every other peer. */
-  readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
-  /** The verified client certificate of the connection, or the calling workload in process; on public routes too. */
-  readonly peer: { readonly workload: string; readonly thumbprint: string } | undefined;
-}
-/** The request of a named route. */
-export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Request<
-  PathParams<C['routes'][R]['path']>,
-  QueryOf<C['routes'][R]['options']>,
-  BodyOf<C['routes'][R]['options']>,
-  CallerOf<C, C['routes'][R]['options']['gate']>,
-  EnvOf<C, C['routes'][R]['options']>
->;
-
-/** Input of a typed call: path parameters, query and body, whichever the route has. */
-export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: PathParams<R['path']> }) &
-  (R['options'] extends { query: infer Q extends TProperties }
-    ? {} extends Static<TObject<Q>>
-      ? { query?: Static<TObject<Q>> }
-      : { query: Static<TObject<Q>> }
-    : unknown) &
-  (R['options'] extends { body: infer S extends TSchema } ? { body: Static<S> } : unknown) & {
-    /** Sent as `X-Platform-Target-Env-Id`. */
-    targetEnvId?: string;
-    idempotencyKey?: string;
-    signal?: AbortSignal;
-  };
-
-/** A typed client of one service. A declared problem of the other side is thrown again on this side. */
-export type Client<C extends AnyContract> = {
-  readonly [K in keyof C['routes'] as C['routes'][K] extends { door: 'request' } ? K : never]: (
-    ...input: {} extends CallInput<C['routes'][K]> ? [CallInput<C['routes'][K]>?] : [CallInput<C['routes'][K]>]
-  ) => Promise<ReturnOf<C['routes'][K]['options']>>;
-};
-
-/** A WebSocket. Until `accept`, a thrown problem is answered over HTTP and nothing is upgraded. */
-export interface Connection<In = unknown, Out = unknown> {
-  accept(): void;
-  readonly messages: AsyncIterable<In>;
-  send(message: Out): void;
-  close(code: number, reason?: string): void;
-  readonly closed: Promise<void>;
-  readonly bufferedBytes: number;
-}
-
-export interface NodeExchange {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly hostname: string;
-  readonly ip: string;
-  readonly correlationId: string;
-  /** The verified client certificate of the connection, never a header. */
-  readonly peer: { readonly workload: string; readonly thumbprint: string; readonly pem: string } | undefined;
-}
-export interface RawExchange {
-  readonly params: Readonly<Record<string, string>>;
-  readonly request: globalThis.Request;
-  readonly hostname: string;
-  readonly ip: string;
-  readonly correlationId: string;
-  readonly tenant: { readonly envId?: string; readonly appInstanceId?: string; readonly service?: string };
-  readonly caller: Caller | undefined;
-  /** The verified client certificate of the connection, never a header; on public routes too. */
-  readonly peer: Request['peer'];
-  /** `target_env_id` of the query or the gateway's header, already authorised (G-K-11). */
-  readonly targetEnvId: string | undefined;
-  /** The environment the exchange is about, as the route's `env` says. */
-  readonly env: string | undefined;
-  /** Whether the caller may do more than the gate asked for: with this very token, in the environment of this request. */
-  readonly permits: (action: string) => Promise<boolean>;
-}
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;
-
-/** Whoever sent a request, with what this very credential permits. */
-export interface Sender {
-  readonly caller: Caller;
-  permits(action: string): Promise<boolean>;
-}
 
 type KeysOf<C extends AnyContract> = C['base'] extends { keys: infer K }
   ? { readonly [N in keyof K]: K[N] extends { use: 'seal' } ? SealedBox : KeySeeds }
@@ -259,45 +84,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   readonly secrets: {
     read(reference: string): Promise<Uint8Array | undefined>;
   };
-  readonly policy: {
-    /**
-     * What the policy administration says of a principal in an environment: the attributes of this service (G-K-10), as of the last look.
-     */
-    attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
-    /**
-     * Writes attributes of a principal, all or none; `null` takes one away. Every process of this service goes by them within seconds, as it
-     * does by those that an administrator writes (G-K-10). Who may ask for it, and the word of it in the trail, are the caller's to see to.
-     * Fails with `sys`'s problems while the registry is away.
-     * @returns all attributes of the principal, as they were and as they are
-     */
-    setAttributes(
-      principal: string,
-      envId: string,
-      values: Readonly<Record<string, AttributeValue | null>>,
-    ): Promise<{ readonly before: Readonly<Record<string, unknown>>; readonly after: Readonly<Record<string, unknown>> }>;
-    /** A finer question than the gate's, for the credential of the caller's request; the decision is logged once with its reason. */
-    allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
-    /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
-    explain(inquiry: PolicyInquiry): Promise<readonly ExplainedDecision[]>;
-  };
-  /** Every loaded manifest, read only. */
-  readonly catalog: {
-    manifests(): readonly Manifest[];
-    actions(): readonly {
-      scope: string;
-      service: string;
-      vertical: string;
-      title: string;
-      admin: boolean;
-      grants: Action['grants'] | undefined;
-      machineOnly: boolean;
-    }[];
-    /**
-     * A check by the schema of a declared event: no fault when the value fits, each with a JSON pointer that begins with `base` when not.
-     * `foreign` for a schema that no loaded manifest has: it is interpreted, and its patterns do not count. Make it once and keep it.
-     */
-    checkOf(schema: object, options?: { base?: string; foreign?: boolean }): (value: unknown) => readonly FieldFault[];
-  };
+  readonly policy: Policies;
+  readonly catalog: Catalog;
   readonly platform: {
     readonly domain: string;
     readonly build: string;
@@ -357,7 +145,3 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** Ties a resource to the plugin: released in reverse order when it stops, or when start fails. */
   own<T extends Disposable | AsyncDisposable>(resource: T): T;
 }
-
-export type HandlerResult<O> = Promise<ReturnOf<O> | Reply<ReturnOf<O>>>;
-export type { BodyOf, QueryOf, ReturnOf };
-export type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace };

@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net';
 import type { AnyContract } from '../contract/contract.ts';
-import type { Connection, Context, HandlerResult, NodeExchange, RawExchange, Request, RequestOf } from './context.ts';
+import type { PayloadOf } from '../data/tx.ts';
+import type { Connection, NodeExchange, RawExchange } from '../request/exchange.ts';
+import type { HandlerResult, Request, RequestOf } from '../request/request.ts';
+import type { Context } from './context.ts';
 import type { TaskPayload, TaskRun, TasksOf } from '../contract/task.ts';
-import type { PayloadOf } from './tx.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 

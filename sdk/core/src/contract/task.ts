@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { AnyContract } from './contract.ts';
-import type { Sql } from '../context/sql.ts';
+import type { Sql } from '../data/sql.ts';
 
 /** Work that is queued with the change it follows from, and done afterwards at least once, by whatever process of the service is free. */
 export interface TaskDef<S extends TSchema = TSchema> {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { AtEnd } from './at-end.ts';
-import type { Caller } from './context.ts';
+import type { Caller } from '../request/caller.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { EventDef } from '../contract/event.ts';
 import type { Sql } from './sql.ts';
