@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isUnavailable, type LeftTask, type Logger } from '@platform/sdk';
 import { type Clock, milliseconds } from '../base/clock.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
-import { busyLanes, type Room, roomsOf } from './task-rooms.ts';
+import { busyLanes, byLane, type Room, roomsOf } from './task-rooms.ts';
 import { type TakenTask, TaskStore } from './task-store.ts';
 import { GRACE_MS, type RunnableTask, TaskTry, type TaskTryParts } from './task-try.ts';
 
@@ -45,6 +45,8 @@ export class TaskRunner implements AsyncDisposable {
   #listening: AsyncDisposable | undefined;
   #looking: Promise<void> | undefined;
   #again = false;
+  /** Whether something may fall due at a time that is not known here. */
+  #isDueUnknown = true;
   #stopping = false;
   /** Not even what a last request asks for is tried any more. */
   #closed = false;
@@ -75,6 +77,7 @@ export class TaskRunner implements AsyncDisposable {
 
   /** Takes what is due while there is room. Asked for again while it looks, it looks again. */
   look(): Promise<void> {
+    this.#isDueUnknown = true;
     return this.#lookIn(this.#rooms);
   }
 
@@ -143,11 +146,15 @@ export class TaskRunner implements AsyncDisposable {
         // What falls due while it looks was not taken and is not past either: the next look is for it.
         const began = clock.now();
         for (const room of rooms) while (!this.#stopping && (await this.#take(room)) > 0);
-        if (!this.#stopping) this.#wakeAt(await this.store.nextDue(this.#names, began));
+        if (this.#isDueUnknown && !this.#stopping) {
+          this.#isDueUnknown = false;
+          this.#wakeAt(await this.store.nextDue(this.#names, began));
+        }
       }
     } catch (error) {
       // The poll asks again: a database that is away must not be asked without a pause.
       this.#again = false;
+      this.#isDueUnknown = true;
       log[isUnavailable(error) ? 'debug' : 'error'](
         { err: error, service, clock: clock.now() },
         'tasks could not be looked for; the next look tries',
@@ -163,13 +170,15 @@ export class TaskRunner implements AsyncDisposable {
     const free = room.slots - here.length;
     if (free <= 0) return 0;
     const now = clock.now();
-    const asked = { names, busy: busyLanes(tasks, here), worker, now, until: new Date(now.getTime() + LEASE_MS) };
-    let taken = await this.store.take({ ...asked, most: free, after: room.after });
+    const until = new Date(now.getTime() + LEASE_MS);
+    const asked = { names, busy: busyLanes(tasks, here), abreast: room.abreast, worker, now, until };
+    let taken = await this.store.take({ ...asked, held: byLane(here), most: free, after: room.after });
     // Past the last lane it goes on with the first.
     if (taken.length < free && room.after !== undefined) {
       room.after = undefined;
       const busy = [...asked.busy, ...taken.map(({ lane }) => lane)];
-      taken = [...taken, ...(await this.store.take({ ...asked, busy, most: free - taken.length, after: undefined }))];
+      const held = byLane([...here, ...taken]);
+      taken = [...taken, ...(await this.store.take({ ...asked, busy, held, most: free - taken.length, after: undefined }))];
     }
     for (const task of taken) {
       room.after = task.lane;
@@ -189,10 +198,13 @@ export class TaskRunner implements AsyncDisposable {
   async #run(task: TakenTask): Promise<boolean> {
     const underWay = new TaskTry(this.#tryParts, task);
     this.#running.set(task.task_id, underWay);
+    let isDone = false;
     try {
-      return await underWay.run();
+      return (isDone = await underWay.run());
     } finally {
       this.#running.delete(task.task_id);
+      // It is tried again at a time of its own.
+      if (!isDone) this.#isDueUnknown = true;
       // One place came free: in its own room alone.
       if (!this.#stopping) void this.#lookIn(this.#rooms.filter(({ names }) => names.includes(task.name)));
     }

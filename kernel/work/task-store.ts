@@ -62,19 +62,22 @@ export class TaskStore {
   }
 
   /**
-   * Takes the oldest due task of up to `most` lanes, lanes after `after` first, so that no lane waits for another's backlog. What another
-   * process is just taking is passed over.
+   * Takes the oldest due tasks of up to `most` lanes, lanes after `after` first and an equal share of each, so that no lane waits for
+   * another's backlog. `held` counts what each lane has under way, and none comes to have more than `abreast`. What another process is just
+   * taking is passed over.
    */
   async take(asked: {
     names: readonly string[];
     most: number;
     after: string | undefined;
     busy: readonly string[];
+    held: Readonly<Record<string, number>>;
+    abreast: number;
     worker: string;
     now: Date;
     until: Date;
   }): Promise<TakenTask[]> {
-    const { names, most, after, busy, worker, now, until } = asked;
+    const { names, most, after, busy, held, abreast, worker, now, until } = asked;
     return this.#pool.sql<TakenTask[]>`
       with recursive lanes(lane, place) as (
         (select lane, 1 from work_tasks where state = 'waiting' and due_at <= ${now} and (${after ?? null}::text is null or lane > ${after ?? null}) and name = any(${names as string[]}::text[]) and lane <> all(${busy as string[]}::text[])
@@ -86,7 +89,9 @@ export class TaskStore {
       first as (
         select task_id from lanes cross join lateral (
           select t.task_id from work_tasks t where t.lane = lanes.lane and t.state = 'waiting' and t.due_at <= ${now} and t.name = any(${names as string[]}::text[])
-          order by t.due_at, t.task_id limit 1 for update skip locked) oldest
+          order by t.due_at, t.task_id
+          limit greatest(1, least(${abreast} - coalesce((${this.#pool.sql.json(held)}::jsonb ->> lanes.lane)::int, 0), ${most} / (select count(*)::int from lanes where lane is not null)))
+          for update skip locked) oldest
         where lanes.lane is not null)
       update work_tasks set state = 'running', attempts = attempts + 1, taken_by = ${worker}, leased_until = ${until}
       where task_id in (select task_id from first) and state = 'waiting'

@@ -213,6 +213,8 @@ describe('a task', () => {
       most: 1,
       after: undefined,
       busy: [],
+      held: {},
+      abreast: 4,
       worker: 'dead',
       now: clock.now(),
       until: new Date(clock.now().getTime() + 30_000),
