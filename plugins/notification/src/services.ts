@@ -5,6 +5,7 @@ import { Dispatcher } from './delivery/dispatcher.ts';
 import { Mailbox } from './delivery/mailbox.ts';
 import { Upkeep } from './delivery/upkeep.ts';
 import { GatewayTests } from './gateways/gateway-tests.ts';
+import { ChosenGateways } from './gateways/chosen-gateways.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { Inbox } from './messages/inbox.ts';
 import { Intake } from './messages/intake.ts';
@@ -29,7 +30,8 @@ export function servicesOf(ctx: Ctx) {
   const unsubscribe = new Unsubscribe(ctx, preferences);
   const mailbox = new Mailbox(ctx);
   const adapters = new Adapters(ctx);
-  const gateways = new Gateways(ctx, tenants);
+  const chosen = new ChosenGateways(ctx, tenants);
+  const gateways = new Gateways(ctx, { tenants, chosen });
   const tests = new GatewayTests(ctx, { gateways, adapters, tenants });
   return {
     tenants,
@@ -44,9 +46,9 @@ export function servicesOf(ctx: Ctx) {
     inbox: new Inbox(ctx),
     log: new MessageLog(ctx, words),
     relay: new ViewRelay(ctx, { words, tenants, preferences }),
-    dispatcher: new Dispatcher(ctx, { words, tenants, adapters, devices: new Devices(ctx), mailbox, suppressions, unsubscribe }),
+    dispatcher: new Dispatcher(ctx, { words, tenants, adapters, chosen, devices: new Devices(ctx), mailbox, suppressions, unsubscribe }),
     deadLetters: new DeadLetters(ctx),
     upkeep: new Upkeep(ctx),
-    templates: new Templates(ctx, { words, brought, tenants, tests, mailbox }),
+    templates: new Templates(ctx, { words, brought, tenants, tests, mailbox, chosen }),
   };
 }

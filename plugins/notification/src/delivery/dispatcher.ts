@@ -4,7 +4,8 @@ import type { Channel } from '../../contract/schema/send.ts';
 import type { Adapters } from '../adapters/adapters.ts';
 import { type Device, DispatchFailure, type Outgoing } from '../adapters/adapter.ts';
 import { byPlatform } from '../adapters/stub.ts';
-import { chosenGateway, type GatewayRow } from '../gateways/gateway-store.ts';
+import type { ChosenGateways } from '../gateways/chosen-gateways.ts';
+import type { GatewayRow } from '../gateways/gateway-store.ts';
 import { type Content, erased, openContent, sealContent } from '../messages/content.ts';
 import { columns, type MessageRow } from '../messages/message-row.ts';
 import type { Devices } from '../people/devices.ts';
@@ -48,6 +49,7 @@ interface Parts {
   readonly words: MessageWords;
   readonly tenants: Tenants;
   readonly adapters: Adapters;
+  readonly chosen: ChosenGateways;
   readonly devices: Devices;
   readonly mailbox: Mailbox;
   readonly suppressions: Suppressions;
@@ -76,9 +78,10 @@ export class Dispatcher {
     const content = openContent(this.#ctx.keys.content, row.notification_id, row.content);
     const outcome = await this.#attempt(row, content, run.signal);
     await this.#ctx.db.tx(async tx => {
-      const done = outcome.state === 'failed' ? await this.#failed(tx, row, outcome) : await this.#ended(tx, row, outcome);
+      // One goes out behind the other: neither waits for the other's answer, and both are there or none.
+      const ended = outcome.state === 'failed' ? this.#failed(tx, row, outcome) : this.#ended(tx, row, outcome);
+      const [done] = await Promise.all([ended, run.finish(tx)]);
       if (done && row.confidential) await this.#erase(tx, row, content);
-      await run.finish(tx);
     });
   }
 
@@ -92,7 +95,7 @@ export class Dispatcher {
       const stopped = await this.#parts.suppressions.of(env_id, channel, to);
       if (stopped !== undefined) return { state: 'suppressed', why: `suppressed address: ${stopped}` };
     }
-    const gateway = await chosenGateway(this.#ctx, env_id, channel, id => this.#parts.tenants.orgOf(id));
+    const gateway = await this.#parts.chosen.of(env_id, channel);
     if (!gateway && channel === 'email' && this.#parts.mailbox.open)
       return {
         state: 'delivered',

@@ -4,6 +4,7 @@ import { looksPrivate } from '../adapters/private-address.ts';
 import { senderOf } from '../people/mail-address.ts';
 import type { Tenants } from '../people/tenants.ts';
 import { type Contract, type Ctx, nowOf } from '../context.ts';
+import type { ChosenGateways } from './chosen-gateways.ts';
 import { gatewayColumns, gatewayOf, type GatewayRow } from './gateway-store.ts';
 
 export type Settings = Omit<GatewayRow, 'gateway_id' | 'version' | 'created_at' | 'updated_at'>;
@@ -19,10 +20,12 @@ const REFERENCE = /^(secrets|file|env|vault):\/\/.{1,500}$/;
 export class Gateways {
   readonly #ctx: Ctx;
   readonly #tenants: Tenants;
+  readonly #chosen: ChosenGateways;
 
-  constructor(ctx: Ctx, tenants: Tenants) {
+  constructor(ctx: Ctx, { tenants, chosen }: { tenants: Tenants; chosen: ChosenGateways }) {
     this.#ctx = ctx;
     this.#tenants = tenants;
+    this.#chosen = chosen;
   }
 
   async list({ query, env }: RequestOf<Contract, 'listGateways'>) {
@@ -56,6 +59,7 @@ export class Gateways {
         details: { channel: row.channel, scope: row.scope },
       });
     });
+    this.#chosen.changed();
     return gatewayOf(row);
   }
 
@@ -73,7 +77,7 @@ export class Gateways {
       channel: body.channel ?? known.channel,
     };
     const settings = { ...(await this.settingsOf({ ...merged, scope: 'env' }, env, caller)), scope, org_id, env_id };
-    return this.#ctx.db.tx(async tx => {
+    const changed = await this.#ctx.db.tx(async tx => {
       const [locked] = await tx.sql<{ version: number }[]>`select version from gateways where gateway_id = ${known.gateway_id} for update`;
       if (!locked) throw this.#ctx.problem('gateway_not_found');
       this.#ctx.requireVersion(ifMatch, locked.version);
@@ -85,6 +89,8 @@ export class Gateways {
       await tx.audit({ action: 'post.gateway.updated', envId: env, caller, resource: { type: 'gateway', id: known.gateway_id } });
       return gatewayOf(row as GatewayRow);
     });
+    this.#chosen.changed();
+    return changed;
   }
 
   async remove({ params, env, caller }: RequestOf<Contract, 'deleteGateway'>): Promise<void> {
@@ -94,6 +100,7 @@ export class Gateways {
       await tx.sql`delete from gateways where gateway_id = ${known.gateway_id}`;
       await tx.audit({ action: 'post.gateway.deleted', envId: env, caller, resource: { type: 'gateway', id: known.gateway_id } });
     });
+    this.#chosen.changed();
   }
 
   /** A gateway that an environment can use, or 404. */

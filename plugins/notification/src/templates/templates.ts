@@ -1,7 +1,7 @@
 import type { RequestOf } from '@platform/sdk';
 import type { TestResult } from '../../contract/schema/gateway.ts';
 import type { Preview, Template, TemplateWords } from '../../contract/schema/template.ts';
-import { chosenGateway } from '../gateways/gateway-store.ts';
+import type { ChosenGateways } from '../gateways/chosen-gateways.ts';
 import type { GatewayTests } from '../gateways/gateway-tests.ts';
 import { isOneAddress } from '../people/mail-address.ts';
 import type { Tenants } from '../people/tenants.ts';
@@ -23,6 +23,7 @@ interface Parts {
   readonly brought: BroughtTemplates;
   readonly tenants: Tenants;
   readonly tests: GatewayTests;
+  readonly chosen: ChosenGateways;
   readonly mailbox: Mailbox;
 }
 const DEFAULT_LIMIT = 50;
@@ -151,7 +152,7 @@ export class Templates {
     const { words } = await this.#found(env, key, locale);
     const look = await this.#parts.tenants.look(env);
     const written = fill(words, varsOf({ env_id: env, user_id: 'test' }, this.#varsFor(key, body.vars), look));
-    const gateway = await chosenGateway(this.#ctx, env, 'email', id => this.#parts.tenants.orgOf(id));
+    const gateway = await this.#parts.chosen.of(env, 'email');
     if (gateway) return this.#parts.tests.through(gateway, { recipient: body.recipient, env, written, signal, correlationId });
     if (!this.#parts.mailbox.open) return { ok: false, adapter: 'none', latency_ms: 0, error: 'no gateway for e-mail is enabled here' };
     const id = this.#ctx.platform.newId();
