@@ -24,7 +24,8 @@ import { consumerBus, registerVertical } from './platform-calls.ts';
 import { policyReload } from './policy/policy-reload.ts';
 import { type OpenedService, ServiceAssembly } from './service-assembly.ts';
 import { keyValuePort } from './service/key-value-port.ts';
-import type { ServiceInstance, ServiceInstanceParts } from './service/service-instance.ts';
+import type { ServiceInstance } from './service/service-instance.ts';
+import type { ServiceInstanceParts } from './service/service-instance-parts.ts';
 import { WorkloadSet } from './workload-set.ts';
 
 export interface LoadedService {

@@ -14,8 +14,9 @@ import { PARTS } from './boot/wiring.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { consumerBus, policyPort } from './platform-calls.ts';
 import { ServiceAlerts } from './process/service-alerts.ts';
-import { signingAuthority } from './service/signing-authority.ts';
-import { ServiceInstance, type ServiceInstanceParts } from './service/service-instance.ts';
+import { signingAuthority } from './context/signing-authority.ts';
+import { ServiceInstance } from './service/service-instance.ts';
+import type { ServiceInstanceParts } from './service/service-instance-parts.ts';
 
 export interface OpenedService {
   readonly plugin: AnyPlugin;

@@ -11,7 +11,7 @@ import { secretsPort } from '../../secrets/secrets-port.ts';
 import { locksOf } from '../../storage/lock.ts';
 import { RateLimit } from '../../storage/rate-limit.ts';
 import { runtimeConsumer } from '../service/service-consumers.ts';
-import { Transactions } from '../service/transactions.ts';
+import { Transactions } from './transactions.ts';
 import { capability } from './capability.ts';
 import { pluginCatalog } from './plugin-catalog.ts';
 import type { PluginContextParts } from './plugin-context-parts.ts';

@@ -1,7 +1,7 @@
 import type { AnyContract, Context } from '@platform/sdk';
 import { actionKey } from '../../identity/tokens/scope-name.ts';
 import { inquire } from '../../policy/policy-inquiry.ts';
-import { correlationOf } from '../service/transactions.ts';
+import { correlationOf } from './transactions.ts';
 import { capability } from './capability.ts';
 import { policyRowsChanged } from '../policy/policy-events.ts';
 import type { PluginContextParts } from './plugin-context-parts.ts';

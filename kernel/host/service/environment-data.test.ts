@@ -6,7 +6,7 @@ import plugin from '../../../e2e/verticals/lending/src/plugin.ts';
 import { newId } from '../../base/ids.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { secureRows } from '../../storage/schema/row-security.ts';
-import { Transactions } from './transactions.ts';
+import { Transactions } from '../context/transactions.ts';
 
 let host: BootedHost<typeof lending>;
 beforeAll(async () => {

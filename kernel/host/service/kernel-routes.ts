@@ -6,6 +6,7 @@ import { gateActions } from '../../http/operation.ts';
 import { pageDefinition } from '../../http/pages/page-definition.ts';
 import { gatesOfPage, pageGates } from '../../http/pages/page-resources.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
+import type { ServiceSight } from './service-sight.ts';
 import type { StreamTickets } from '../../http/doors/stream-tickets.ts';
 
 type Failed = readonly { plugin: string; reason: string }[];
@@ -14,16 +15,9 @@ export interface KernelRouteParts {
   readonly manifest: Manifest;
   readonly build: string;
   readonly startedAt: number;
-  readonly active: () => number;
-  readonly totals: () => { readonly requests: number; readonly server_errors: number };
-  /** What the service says of its own health beside. */
-  readonly health: () => Promise<Readonly<Record<string, unknown>>>;
-  readonly readiness: () => Promise<Readonly<Record<string, { ok: boolean; detail?: string }>>>;
+  readonly sight: ServiceSight;
   /** Plugins that are not running, and services whose process was given up on. */
   readonly failedPlugins: () => Failed | Promise<Failed>;
-  readonly metrics: () => Promise<Readonly<Record<string, number>>>;
-  /** The same with histograms, as Prometheus reads it. */
-  readonly metricsText: (gauges: Readonly<Record<string, number>>) => Promise<string>;
   /** Whether the caller passes one of a page's gates. */
   readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
   readonly described: () => Readonly<Record<string, MountedRoute['route']>>;
@@ -55,18 +49,18 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
           version: `${manifest.version}.${build}`,
           build,
           uptime_s: Math.floor((Date.now() - parts.startedAt) / 1_000),
-          active_connections: Math.max(0, parts.active() - 1),
+          active_connections: Math.max(0, parts.sight.active - 1),
           // How busy it is, is for the platform's own workloads.
-          ...(peer ? parts.totals() : {}),
+          ...(peer ? parts.sight.totals : {}),
           ...(failed.length > 0 ? { failed_plugins: failed } : {}),
-          ...(await parts.health()),
+          ...(await parts.sight.health()),
         };
       },
     ),
     readiness: mounted(
       get('/v1/readiness', { summary: 'Whether the service can do its work now', gate: { public: 'Probes hold no credential' } }),
       async () => {
-        const checks = await parts.readiness();
+        const checks = await parts.sight.readiness();
         const ready = Object.values(checks).every(({ ok }) => ok);
         return reply(
           { status: ready ? 'ready' : 'not_ready', checks },
@@ -82,9 +76,9 @@ export function kernelRoutes(parts: KernelRouteParts): Record<string, MountedRou
         hidden: true,
       }),
       async ({ headers }) => {
-        const values = await parts.metrics();
+        const values = await parts.sight.figures();
         if (!headers['accept']?.includes('text/plain')) return values;
-        return reply(await parts.metricsText(values), { headers: { 'content-type': 'text/plain; version=0.0.4' } });
+        return reply(await parts.sight.text(values), { headers: { 'content-type': 'text/plain; version=0.0.4' } });
       },
     ),
     openapi: mounted(get('/openapi.json', { summary: 'This interface', gate: { public: 'An interface is no secret' } }), async () =>

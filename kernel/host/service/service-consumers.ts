@@ -4,7 +4,7 @@ import { OrderedConsumer } from '../../outbox/consumption/ordered-consumer.ts';
 import { takeLead } from './consumer-lead.ts';
 import type { Delivery } from '@platform/sdk';
 import { newId } from '../../base/ids.ts';
-import type { ServiceInstanceParts } from './service-instance.ts';
+import type { ServiceInstanceParts } from './service-instance-parts.ts';
 
 type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' | 'pool' | 'clock'>;
 

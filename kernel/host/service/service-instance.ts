@@ -1,18 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type AnyPlugin,
-  type AnyRoute,
-  type Caller,
-  type Context,
-  type KeyValue,
-  type Logger,
-  type PluginBehaviour,
-  type ProcessHost,
-  type SigningAuthority,
-  SYSTEM,
-  type TokenChecks,
-} from '@platform/sdk';
-import type { Clock } from '../../base/clock.ts';
+import { type AnyRoute, type Caller, SYSTEM } from '@platform/sdk';
 import { DisposalStack } from '../../base/disposal-stack.ts';
 import { type Manifest, policyEvent } from '../../base/manifest.ts';
 import { pageResources } from '../../http/pages/page-resources.ts';
@@ -20,19 +7,12 @@ import { type MountedRoute, type RouteHandler, ServiceApp } from '../../http/ser
 import { admittedAs } from '../../http/operation.ts';
 import { ReplayedAnswers } from '../../http/replayed-answers.ts';
 import { StreamTickets } from '../../http/doors/stream-tickets.ts';
-import type { EnvironmentStates } from '../../identity/environment-states.ts';
-import type { Identity, Verifier } from '../../identity/tokens/verifier.ts';
-import type { Workload } from '../../identity/workload.ts';
-import type { ConsumerBus } from '../../outbox/consumption/event-consumer.ts';
-import type { Relay } from '../../outbox/relay/relay.ts';
+import type { Identity } from '../../identity/tokens/verifier.ts';
 import { PolicyEngine } from '../../policy/policy-engine.ts';
-import type { PolicyPort } from '../../policy/policy-port.ts';
-import type { BackendPools } from '../../routing/backend-pools.ts';
-import type { ServiceCaller } from '../../routing/service-caller.ts';
-import type { SecretChain } from '../../secrets/secret-chain.ts';
-import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { ServiceMetrics } from '../../telemetry/service-metrics.ts';
 import { actionsOf } from '../catalog-actions.ts';
+import { type AnyBehaviour, ServiceSight } from './service-sight.ts';
+import type { ServiceInstanceParts } from './service-instance-parts.ts';
 import { consumersOf } from './service-consumers.ts';
 import type { JobRunner } from '../../work/job-runner.ts';
 import type { TaskRunner } from '../../work/task-runner.ts';
@@ -42,49 +22,12 @@ import { migrateService } from './service-migrations.ts';
 import { tellPolicy } from '../policy/policy-events.ts';
 import { workRoutes } from './work-routes.ts';
 import { environmentRoutes } from './environment-data.ts';
-import { type KernelRouteParts, kernelRoutes, ticketRoutes } from './kernel-routes.ts';
-import type { KeySettings } from '../keys/key-settings.ts';
+import { kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import { openKeys } from '../keys/service-keys.ts';
 import { pluginContext } from '../context/plugin-context.ts';
 import { policyAdministration } from '../policy/policy-administration.ts';
 
 const TRAFFIC_MS = 10_000;
-
-export interface ServiceInstanceParts {
-  readonly plugin: AnyPlugin;
-  readonly manifest: Manifest;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly log: Logger;
-  readonly pool: PostgresPool;
-  readonly clock: Clock;
-  readonly kv: KeyValue;
-  readonly authority: SigningAuthority | undefined;
-  /** Sockets that were handed to this process, by the listener door they are for. */
-  readonly listeners: Readonly<Record<string, number>>;
-  /** The machine's processes, where this process may start some. */
-  readonly processes: ProcessHost | undefined;
-  readonly caller: ServiceCaller;
-  readonly pools: BackendPools;
-  readonly workload: Workload;
-  readonly workloadOf: (name: string | undefined) => Workload;
-  readonly verifier: Verifier;
-  readonly tokens: TokenChecks;
-  readonly secrets: SecretChain;
-  /** What the settings say of the keys of its contract. */
-  readonly keySettings: KeySettings;
-  readonly relay: Relay;
-  readonly bus: ConsumerBus;
-  readonly policy: PolicyPort;
-  readonly environments: EnvironmentStates;
-  readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
-  readonly workloadScopes: (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
-  readonly manifests: () => readonly Manifest[];
-  readonly platform: Context<never>['platform'];
-  readonly instance: string;
-  readonly build: string;
-  readonly failedPlugins: KernelRouteParts['failedPlugins'];
-  readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
-}
 
 /**
  * One service in this process. Its life, in order: made → migrated → set up (mounted, refusing) → started (ready) → draining → stopped.
@@ -97,7 +40,7 @@ export class ServiceInstance implements AsyncDisposable {
   readonly #engine: PolicyEngine;
   readonly #startedAt = Date.now();
   #app: ServiceApp | undefined;
-  #behaviour: PluginBehaviour<never, never> | undefined;
+  #behaviour: AnyBehaviour | undefined;
   #keys: Awaited<ReturnType<typeof openKeys>> = {};
   #state: 'made' | 'started' | 'draining' | 'stopped' = 'made';
   #consumers: AsyncDisposable[] = [];
@@ -106,11 +49,18 @@ export class ServiceInstance implements AsyncDisposable {
   readonly #tickets: StreamTickets;
   readonly #local: LocalCalls;
   readonly #metrics: ServiceMetrics;
+  readonly #sight: ServiceSight;
 
   constructor(parts: ServiceInstanceParts) {
     this.#parts = parts;
     this.manifest = parts.manifest;
     this.#metrics = new ServiceMetrics(parts.manifest.id, parts.manifest.metrics ?? {}, parts.log);
+    this.#sight = new ServiceSight(parts, this.#metrics, () => ({
+      serving: this.#state === 'started',
+      active: this.#app?.active ?? 0,
+      tasks: this.#tasks,
+      behaviour: this.#behaviour,
+    }));
     this.#local = new LocalCalls({ ...parts, app: () => this.app, accepting: () => this.#state === 'started' });
     this.#engine = new PolicyEngine({
       service: parts.manifest.id,
@@ -156,7 +106,7 @@ export class ServiceInstance implements AsyncDisposable {
           ? verifier.verify({ authorization, peer, service: manifest.id, tenantEnvId: undefined })
           : undefined,
     });
-    this.#behaviour = (await plugin.setup(context)) as PluginBehaviour<never, never>;
+    this.#behaviour = (await plugin.setup(context)) as AnyBehaviour;
     const handlers = this.#behaviour.routes as Readonly<Record<string, RouteHandler>>;
     const routes: Record<string, MountedRoute> = {};
     // From the contract itself: JSON loses which query members are optional.
@@ -194,7 +144,7 @@ export class ServiceInstance implements AsyncDisposable {
     const { caller, manifest, relay, pool } = this.#parts;
     this.#owned.own(caller.addLocal(manifest.id, this.#local));
     this.#state = 'started';
-    await (this.#behaviour as { ready?: (signal: AbortSignal) => Promise<void> }).ready?.(signal);
+    await this.#behaviour?.ready?.(signal);
     await relay.attach(manifest.id, pool, { pollMs: (manifest.placement.outbox_poll_s ?? 2) * 1_000 });
     this.#owned.defer(() => relay.detach(manifest.id));
     const work = { ...this.#parts, keys: this.#keys, behaviour: this.#behaviour ?? {} };
@@ -202,21 +152,15 @@ export class ServiceInstance implements AsyncDisposable {
     this.#tasks = this.#owned.own(tasksOf(work));
     await this.#tasks.start();
     this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
-    if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#tellTraffic()));
-    const handlers = ((this.#behaviour as { on?: object }).on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
+    if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#sight.tellTraffic()));
+    const handlers = (this.#behaviour?.on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
     this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
-  }
-
-  /** Counters for the statistics (CA-089). Nobody may listen, and the store may be away: then they are lost. */
-  async #tellTraffic(): Promise<void> {
-    const traffic = this.#metrics.traffic.take(this.#parts.clock.now());
-    if (traffic) await this.#parts.kv.call('PUBLISH', 'stat:metrics', JSON.stringify(traffic)).catch(() => undefined);
   }
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
     const late = delay(deadlineMs, undefined, { ref: false });
-    await Promise.race([(this.#behaviour as { drain?: () => Promise<void> } | undefined)?.drain?.(), late]);
+    await Promise.race([this.#behaviour?.drain?.(), late]);
     this.#state = 'draining';
     await Promise.all(this.#consumers.map(consumer => Promise.race([consumer[Symbol.asyncDispose](), late])));
     await Promise.race([Promise.all([this.#jobs?.[Symbol.asyncDispose](), this.#tasks?.drain()]), late]);
@@ -233,51 +177,9 @@ export class ServiceInstance implements AsyncDisposable {
     await this.#owned[Symbol.asyncDispose]();
   }
 
-  async readiness(): Promise<Record<string, { ok: boolean; detail?: string }>> {
-    const { pool, kv } = this.#parts;
-    const [database, store] = await Promise.all([
-      pool.healthy(),
-      kv.call('PING').then(
-        () => true,
-        () => false,
-      ),
-    ]);
-    const checks: Record<string, { ok: boolean; detail?: string }> = {
-      database: { ok: database },
-      key_value: { ok: store },
-      serving: { ok: this.#state === 'started' },
-    };
-    for (const [name, check] of Object.entries(
-      (this.#behaviour as { checks?: Record<string, () => Promise<boolean>> } | undefined)?.checks ?? {},
-    )) {
-      checks[name] = await check().then(
-        ok => ({ ok }),
-        () => ({ ok: false, detail: 'the check failed' }),
-      );
-    }
-    return checks;
-  }
-
   /** This service's figures for a collector, until what is answered is disposed. */
   measured(by: { measure(source: () => Promise<readonly object[]>): Disposable }): void {
-    this.#owned.own(by.measure(async () => this.#metrics.otlp(await this.#gauges())));
-  }
-
-  async #gauges(): Promise<Readonly<Record<string, number>>> {
-    const { manifest } = this.#parts;
-    const state = (await this.#parts.relay.metrics()).get(manifest.id);
-    const tasks = Object.keys(manifest.tasks).length > 0 ? await this.#tasks?.store.figures(this.#parts.clock.now()) : undefined;
-    return {
-      outbox_pending: state?.pending ?? 0,
-      outbox_parked: state?.parked ?? 0,
-      outbox_oldest_age_s: state?.oldest_age_s ?? 0,
-      active_requests: this.#app?.active ?? 0,
-      rss_bytes: process.memoryUsage.rss(),
-      database_transactions: this.#parts.pool.transactions,
-      ...(tasks ? { tasks_due: sum(tasks, 'due'), tasks_dead: sum(tasks, 'dead') } : {}),
-      ...this.#parts.pools.figures,
-      ...(this.#behaviour as { metrics?: () => Readonly<Record<string, number>> } | undefined)?.metrics?.(),
-    };
+    this.#owned.own(by.measure(() => this.#sight.otlp()));
   }
 
   /** Tells of this service's own policies; not where the registry does. */
@@ -295,13 +197,8 @@ export class ServiceInstance implements AsyncDisposable {
         manifest,
         build,
         startedAt: this.#startedAt,
-        active: () => this.#app?.active ?? 0,
-        totals: () => this.#metrics.totals,
-        health: async () => (await (this.#behaviour as { health?: () => object } | undefined)?.health?.()) as Record<string, unknown>,
-        readiness: () => this.readiness(),
+        sight: this.#sight,
         failedPlugins,
-        metricsText: gauges => this.#metrics.text(gauges),
-        metrics: async () => ({ ...(await this.#gauges()), ...(await this.#metrics.declared.figures()) }),
         allows: async (caller, actions) => {
           const { scopes } = await this.#identityOf(caller);
           return actions.some(action => scopes.has(manifest.vertical === 'platform' ? action : `${manifest.vertical}:${action}`));
@@ -335,6 +232,3 @@ export class ServiceInstance implements AsyncDisposable {
     };
   }
 }
-
-const sum = <K extends string>(rows: readonly Readonly<Record<K, number>>[], member: K): number =>
-  rows.reduce((total, row) => total + row[member], 0);
