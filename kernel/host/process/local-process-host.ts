@@ -21,7 +21,6 @@ import {
   isUnavailable,
   reasonOf,
 } from '@platform/sdk';
-import type { Manifest } from '../../base/manifest.ts';
 import { instanceRegistry } from '../../routing/directory.ts';
 import { linesAtEnd } from '../../storage/log-file.ts';
 import { isAlive } from '../../storage/process-record.ts';
@@ -35,19 +34,7 @@ import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { MachineLoad, processUsage } from '../machine/process-usage.ts';
 import type { Releases } from '../machine/releases.ts';
-
-/** A service that this machine can run, and where its code lies. */
-export interface RunnableService {
-  readonly manifest: Manifest;
-  readonly directory: string;
-  readonly wanted: boolean;
-  readonly within: boolean;
-  readonly placement: readonly string[];
-  readonly singleton: boolean;
-  readonly minInstances: number;
-  /** Variables that the operator lets its process inherit besides what its contract names. */
-  readonly variables?: readonly string[];
-}
+import { type RunnableService, RunnableServices } from './runnable-services.ts';
 
 export interface LocalProcessHostOptions {
   readonly ip: string;
@@ -95,8 +82,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   readonly ip: string;
   readonly instances: InstanceRegistry;
   readonly #options: LocalProcessHostOptions;
-  readonly #services = new Map<string, RunnableService>();
-  readonly #heard = new Set<(service: Runnable) => void>();
+  readonly #services: RunnableServices;
   readonly #living = new Map<number, Living>();
   readonly #notes: ProcessNotes;
   readonly #load = new MachineLoad();
@@ -111,7 +97,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     this.instances = instanceRegistry(directoryStore(options.kv));
     this.#sockets = new ListenerSockets(options.log);
     this.#notes = new ProcessNotes(options.dataDir);
-    for (const service of options.services) this.#services.set(service.manifest.id, service);
+    this.#services = new RunnableServices(options.services);
     process.once('exit', this.#atExit);
   }
 
@@ -120,18 +106,16 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   runnable(): readonly Runnable[] {
-    return [...this.#services.values()].map(runnableOf);
+    return this.#services.list();
   }
 
   onRunnable(listener: (service: Runnable) => void): Disposable {
-    this.#heard.add(listener);
-    return { [Symbol.dispose]: () => void this.#heard.delete(listener) };
+    return this.#services.onAdded(listener);
   }
 
   /** A service that came to be known after the start. */
   add(service: RunnableService): void {
-    this.#services.set(service.manifest.id, service);
-    for (const listener of this.#heard) listener(runnableOf(service));
+    this.#services.add(service);
   }
 
   async load(directory: string, variables: readonly string[] = []): Promise<void> {
@@ -322,20 +306,4 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   #killAtExit(): void {
     if (this.#leaving) for (const id of this.#living.values()) this.signal(id, 'SIGKILL');
   }
-}
-
-function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
-  const { id, title, vertical, version } = manifest;
-  return {
-    service_type: id,
-    title,
-    vertical,
-    version,
-    start_priority: manifest.placement.tier,
-    placement,
-    singleton,
-    min_instances: minInstances,
-    wanted,
-    within,
-  };
 }

@@ -12,7 +12,8 @@ import { readBehindWalls } from '../plugin/read-behind-walls.ts';
 import { type AllPlugins, type CatalogPlugin, refuseFindings } from '../plugin/plugin-intake.ts';
 import type { Stores } from '../boot/stores.ts';
 import { HealthLook } from './health-look.ts';
-import { LocalProcessHost, type RunnableService } from './local-process-host.ts';
+import { LocalProcessHost } from './local-process-host.ts';
+import type { RunnableService } from './runnable-services.ts';
 import { Releases } from '../machine/releases.ts';
 
 interface MachineParts extends AllPlugins {

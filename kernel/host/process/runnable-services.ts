@@ -1,0 +1,59 @@
+import type { Runnable } from '@platform/sdk';
+import type { Manifest } from '../../base/manifest.ts';
+
+/** A service that this machine can run, and where its code lies. */
+export interface RunnableService {
+  readonly manifest: Manifest;
+  readonly directory: string;
+  readonly wanted: boolean;
+  readonly within: boolean;
+  readonly placement: readonly string[];
+  readonly singleton: boolean;
+  readonly minInstances: number;
+  /** Variables that the operator lets its process inherit besides what its contract names. */
+  readonly variables?: readonly string[];
+}
+
+/** The services that this machine can run, of which more may come to be known. */
+export class RunnableServices {
+  readonly #known = new Map<string, RunnableService>();
+  readonly #listeners = new Set<(service: Runnable) => void>();
+
+  constructor(services: readonly RunnableService[]) {
+    for (const service of services) this.#known.set(service.manifest.id, service);
+  }
+
+  get(id: string): RunnableService | undefined {
+    return this.#known.get(id);
+  }
+
+  list(): readonly Runnable[] {
+    return [...this.#known.values()].map(runnableOf);
+  }
+
+  add(service: RunnableService): void {
+    this.#known.set(service.manifest.id, service);
+    for (const listener of this.#listeners) listener(runnableOf(service));
+  }
+
+  onAdded(listener: (service: Runnable) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+}
+
+function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
+  const { id, title, vertical, version } = manifest;
+  return {
+    service_type: id,
+    title,
+    vertical,
+    version,
+    start_priority: manifest.placement.tier,
+    placement,
+    singleton,
+    min_instances: minInstances,
+    wanted,
+    within,
+  };
+}
