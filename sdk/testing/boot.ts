@@ -1,4 +1,3 @@
-import { request as httpsRequest } from 'node:https';
 import { type AnyContract, type AnyPlugin, type Client, isProblem, type ProcessHost } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
@@ -9,13 +8,14 @@ import { readSettings } from '@platform/kernel/host/boot/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
-import type { LocalService } from '@platform/kernel/routing/service-caller';
 import { parseScopes } from '@platform/kernel/identity/tokens/scope-name';
 import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
 import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
+import { stubbedServices } from './stubbed-services.ts';
 import { type SeenEvent, TestBus } from './test-bus.ts';
+import { type WireAnswer, type WireRequest, wireRequest } from './wire-request.ts';
 import { openTestStores, type TestStores } from './stores.ts';
 
 /** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
@@ -98,7 +98,11 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
-      locals: this.#locals(plugin, options.stubs ?? {}, [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])]),
+      locals: stubbedServices(plugin, options.stubs ?? {}, [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])], {
+        personas: this.#personas,
+        audits: this.audits,
+        bus: this.#events.operations as never,
+      }),
       jwks: async () => this.mint.jwks,
       issuers: async issuer => environmentOf(issuer),
       seen: service => (operation, status, problem) => service === this.manifest.id && this.coverage.seen(operation, status, problem),
@@ -146,60 +150,51 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     });
   }
 
-  /** A request over the real listener: post-quantum mutual TLS, real headers, real body. */
+  /**
+   * A request to any door over the real listener: post-quantum mutual TLS, real headers, real body. With `as` it comes from a workload, with
+   * `host` and `headers` as the ingress hands one on.
+   */
   fetch(
     path: string,
-    init: {
+    {
+      method = 'GET',
+      persona,
+      token = persona && this.mint.token(persona, this.manifest.id),
+      headers,
+      body,
+      as: certificate,
+      host = platformHost(this.manifest.id, 'localhost'),
+      cut,
+    }: {
       method?: string;
       persona?: Persona;
       token?: string;
       headers?: Record<string, string | string[]>;
-      body?: string;
+      body?: WireRequest['body'];
       as?: { cert: string; key: string };
       host?: string;
+      /** Cuts the connection before the end of the body. */
+      cut?: boolean;
     } = {},
-  ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string; json: Record<string, unknown> }> {
-    if (init.persona) this.#personas.set(init.persona.id, init.persona);
-    const token = init.token ?? (init.persona ? this.mint.token(init.persona, this.manifest.id) : undefined);
-    const host = init.host ?? platformHost(this.manifest.id, 'localhost');
-    return new Promise((resolve, reject) => {
-      const outgoing = httpsRequest(
-        {
-          host: '127.0.0.1',
-          port: this.process.port,
-          path,
-          method: init.method ?? 'GET',
-          servername: platformHost(this.manifest.id, 'localhost'),
-          agent: false,
-          ca: this.stores.authority.pq.files.rootCertificate,
-          minVersion: 'TLSv1.3',
-          ecdhCurve: 'X25519MLKEM768',
-          ...init.as,
-          headers: {
-            host,
-            ...(token ? { authorization: `Bearer ${token}` } : {}),
-            ...(init.body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(init.body) }),
-            ...init.headers,
-          },
-        },
-        response => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () => {
-            const text = Buffer.concat(chunks).toString('utf8');
-            let json: Record<string, unknown> = {};
-            try {
-              json = JSON.parse(text || '{}') as Record<string, unknown>;
-            } catch {
-              // Not every answer is JSON; `text` has it.
-            }
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, text, json });
-          });
-        },
-      );
-      outgoing.on('error', reject);
-      outgoing.end(init.body);
+  ): Promise<WireAnswer> {
+    if (persona) this.#personas.set(persona.id, persona);
+    return wireRequest({
+      port: this.process.port,
+      path,
+      method,
+      servername: platformHost(this.manifest.id, 'localhost'),
+      ca: this.stores.authority.pq.files.rootCertificate,
+      minVersion: 'TLSv1.3',
+      ecdhCurve: 'X25519MLKEM768',
+      ...certificate,
+      headers: {
+        host,
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      body,
+      cut,
     });
   }
 
@@ -274,60 +269,6 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.process?.drain();
     await this.#owned[Symbol.asyncDispose]();
-  }
-
-  #locals(plugin: AnyPlugin, stubs: Readonly<Record<string, unknown>>, real: readonly string[]): Map<string, LocalService> {
-    const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
-    const byId = new Map(
-      Object.entries(uses).map(([name, contract]) => [
-        contract.base.id as string,
-        stubs[name] as Record<string, (input: unknown) => Promise<unknown>> | undefined,
-      ]),
-    );
-    const kernel: Record<
-      string,
-      Record<
-        string,
-        (input: { params: Record<string, string>; query: Record<string, unknown>; body: unknown; signal: AbortSignal }) => unknown
-      >
-    > = {
-      auth: {
-        userScopes: ({ params }) => ({
-          scopes: [...(this.#personas.get(params['user_id'] as string)?.scopes ?? [])],
-          as_of: new Date().toISOString(),
-        }),
-        getWorkload: ({ params }) => {
-          const persona = this.#personas.get(params['name'] as string);
-          return { name: params['name'], vertical: persona?.vertical ?? 'platform', scopes: [...(persona?.scopes ?? [])] };
-        },
-      },
-      bus: this.#events.operations as never,
-      sys: {
-        recordAudits: ({ body }) => {
-          const { events } = body as { events: Record<string, unknown>[] };
-          this.audits.push(...events);
-          return { audit_ids: events.map(() => newId()) };
-        },
-        environmentState: () => ({ state: 'active' }),
-        policySnapshot: () => ({ sets: [], relations: [], attributes: [] }),
-        registerVertical: ({ body }) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
-      },
-    };
-    const ids = new Set([...byId.keys(), ...Object.keys(kernel)].filter(id => !real.includes(id)));
-    return new Map(
-      [...ids].map(id => [
-        id,
-        {
-          call: async (operation, input, { name: caller }) => {
-            const stub =
-              (byId.get(id) ?? (stubs[id] as Record<string, (input: unknown) => Promise<unknown>> | undefined))?.[operation] ??
-              kernel[id]?.[operation];
-            if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
-            return stub({ ...input, caller } as never);
-          },
-        } satisfies LocalService,
-      ]),
-    );
   }
 }
 

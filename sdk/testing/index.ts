@@ -6,3 +6,4 @@ export { Coverage } from './coverage.ts';
 export { NameServer } from './name-server.ts';
 export { as, type Persona, TokenMint } from './persona.ts';
 export { openTestStores, type TestStores } from './stores.ts';
+export { type WireAnswer, wireRequest } from './wire-request.ts';

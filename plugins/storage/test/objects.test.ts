@@ -7,7 +7,6 @@ import type { storage } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
 import command from '../src/upkeep/storage-command.ts';
 import { KEY, REGION, StrictBucket } from './fixtures/strict-bucket.ts';
-import { wire } from './fixtures/wire.ts';
 
 const SCOPES = ['storage:objects:read', 'storage:objects:write'];
 const func = as.machine('func', ...SCOPES);
@@ -39,9 +38,9 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
   });
   const at = (name: string) => `/v1/objects/func/${backend}/${name}`;
   const put = (path: string, body: Buffer, headers: Record<string, string> = {}, persona: Persona = func) =>
-    wire(host, 'PUT', path, { persona, body, headers });
+    host.fetch(path, { method: 'PUT', persona, body, headers });
   const get = (path: string, headers: Record<string, string> = {}, persona: Persona = func) =>
-    wire(host, 'GET', path, { persona, headers });
+    host.fetch(path, { method: 'GET', persona, headers });
 
   test('STO-002 a module is stored, served with its hash, and removed, by the function service’s own identity', async () => {
     const body = randomBytes(3_000_000);
@@ -50,10 +49,7 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
       'content-type': 'application/wasm',
       'if-none-match': '*',
     });
-    expect([made.status, JSON.parse(made.body.toString())]).toEqual([
-      201,
-      { key: `func/${backend}/01.wasm`, size: body.length, sha256: sha(body) },
-    ]);
+    expect([made.status, made.json]).toEqual([201, { key: `func/${backend}/01.wasm`, size: body.length, sha256: sha(body) }]);
     const read = await get(at('01.wasm'));
     expect([
       read.status,
@@ -62,12 +58,12 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
       read.headers['x-content-sha256'],
       read.headers['etag'],
     ]).toEqual([200, true, 'application/wasm', sha(body), `"${sha(body)}"`]);
-    const head = await wire(host, 'HEAD', at('01.wasm'), { persona: func });
+    const head = await host.fetch(at('01.wasm'), { method: 'HEAD', persona: func });
     expect([head.status, head.headers['content-length'], head.body.length]).toEqual([200, '3000000', 0]);
-    expect((await wire(host, 'DELETE', at('01.wasm'), { persona: func })).status).toBe(204);
-    expect((await get(at('01.wasm'))).code).toBe('object_not_found');
+    expect((await host.fetch(at('01.wasm'), { method: 'DELETE', persona: func })).status).toBe(204);
+    expect((await get(at('01.wasm'))).json['code']).toBe('object_not_found');
     // Idempotent (G-STO-01).
-    expect((await wire(host, 'DELETE', at('01.wasm'), { persona: func })).status).toBe(204);
+    expect((await host.fetch(at('01.wasm'), { method: 'DELETE', persona: func })).status).toBe(204);
   });
 
   test('STO-001 listing media lie under app/{listing_id}/{role}.{ext}, and no other service reaches them', async () => {
@@ -75,20 +71,20 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     expect((await put(path, Buffer.from('png'), { 'content-type': 'image/png' }, app)).status).toBe(201);
     expect((await get(path, {}, app)).body.toString()).toBe('png');
     for (const persona of [func, as.machine('appx', ...SCOPES), { ...as.machine('app', ...SCOPES), vertical: 'acme' }])
-      expect((await get(path, {}, persona)).code).toBe('key_denied');
-    expect((await put(path, Buffer.from('evil'), {}, func)).code).toBe('key_denied');
-    expect((await wire(host, 'DELETE', path, { persona: func })).code).toBe('key_denied');
-    expect((await put(path, Buffer.from('no'), {}, as.machine('app', 'storage:objects:read'))).code).toBe('key_denied');
+      expect((await get(path, {}, persona)).json['code']).toBe('key_denied');
+    expect((await put(path, Buffer.from('evil'), {}, func)).json['code']).toBe('key_denied');
+    expect((await host.fetch(path, { method: 'DELETE', persona: func })).json['code']).toBe('key_denied');
+    expect((await put(path, Buffer.from('no'), {}, as.machine('app', 'storage:objects:read'))).json['code']).toBe('key_denied');
     expect((await get(path, {}, as.user(...SCOPES))).status).toBe(403);
     const lender = { ...as.machine('lending', ...SCOPES), vertical: 'acme' };
     const own = `/v1/objects/v/acme/lending/${lender.envId}/a.txt?target_env_id=${lender.envId}`;
     expect((await put(own, Buffer.from('a'), {}, lender)).status).toBe(backend === 'files' ? 201 : 200);
-    expect((await get(own.replace(lender.envId, '01900000-0000-7000-8000-0000000000aa'), {}, lender)).code).toBe('key_denied');
+    expect((await get(own.replace(lender.envId, '01900000-0000-7000-8000-0000000000aa'), {}, lender)).json['code']).toBe('key_denied');
   });
 
   test('a put takes effect only when what is there is what the request names, whoever races', async () => {
     const one = await put(at('if'), Buffer.from('one'), { 'if-none-match': '*' });
-    expect((await put(at('if'), Buffer.from('two'), { 'if-none-match': '*' })).code).toBe('precondition_failed');
+    expect((await put(at('if'), Buffer.from('two'), { 'if-none-match': '*' })).json['code']).toBe('precondition_failed');
     const tag = String(one.headers['etag']);
     const races = await Promise.all(Array.from({ length: 8 }, (_, n) => put(at('if'), Buffer.from(`race ${n}`), { 'if-match': tag })));
     expect(races.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412, 412, 412, 412, 412]);
@@ -98,8 +94,10 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     expect(created.map(({ status }) => status).sort()).toEqual([201, 412, 412, 412, 412, 412, 412, 412]);
     const now = await get(at('if'));
     expect((await get(at('if'), { 'if-none-match': `"x", W/${String(now.headers['etag'])}` })).status).toBe(304);
-    expect((await wire(host, 'DELETE', at('if'), { persona: func, headers: { 'if-match': tag } })).code).toBe('precondition_failed');
-    expect((await put(at('absent'), Buffer.from('x'), { 'if-match': '*' })).code).toBe('precondition_failed');
+    expect((await host.fetch(at('if'), { method: 'DELETE', persona: func, headers: { 'if-match': tag } })).json['code']).toBe(
+      'precondition_failed',
+    );
+    expect((await put(at('absent'), Buffer.from('x'), { 'if-match': '*' })).json['code']).toBe('precondition_failed');
   });
 
   test('ranges answer the bytes that are named, and 416 what there is', async () => {
@@ -119,12 +117,18 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
   });
 
   test('bytes that are not those that were named, too many of them and keys that lead elsewhere are refused, and nothing is stored', async () => {
-    expect((await put(at('bad'), Buffer.from('x'), { 'x-content-sha256': sha(Buffer.from('y')) })).code).toBe('sha256_mismatch');
-    expect((await wire(host, 'PUT', at('bad'), { persona: func, headers: { 'content-length': '104857601' } })).code).toBe(
+    expect((await put(at('bad'), Buffer.from('x'), { 'x-content-sha256': sha(Buffer.from('y')) })).json['code']).toBe('sha256_mismatch');
+    expect((await host.fetch(at('bad'), { method: 'PUT', persona: func, headers: { 'content-length': '104857601' } })).json['code']).toBe(
       'object_too_large',
     );
     await expect(
-      wire(host, 'PUT', at('bad'), { persona: func, body: [Buffer.alloc(200_000)], headers: { 'content-length': '400000' }, cut: true }),
+      host.fetch(at('bad'), {
+        method: 'PUT',
+        persona: func,
+        body: [Buffer.alloc(200_000)],
+        headers: { 'content-length': '400000' },
+        cut: true,
+      }),
     ).rejects.toThrow();
     for (const key of ['func/../app/x', 'func/a//b', 'func/%2e%2e/x', 'func/', 'func/a%0ab', 'func/a%00']) {
       expect([key, (await put(`/v1/objects/${key}`, Buffer.from('x'))).status]).toEqual([
@@ -132,8 +136,8 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
         expect.toSatisfy(status => status === 400 || status === 403),
       ]);
     }
-    expect((await get(at('bad'))).code).toBe('object_not_found');
-    expect((await wire(host, 'POST', at('bad'), { persona: func })).code).toBe('method_refused');
+    expect((await get(at('bad'))).json['code']).toBe('object_not_found');
+    expect((await host.fetch(at('bad'), { method: 'POST', persona: func })).json['code']).toBe('method_refused');
   });
 
   test('damaged bytes are never a whole answer, and the check names them', async () => {
@@ -156,7 +160,7 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
       bucket.objects.delete(`kept/here/${missing}`);
     }
     await expect(get(at('damaged'))).rejects.toThrow();
-    expect((await get(at('missing'))).code).toBe('bytes_unreachable');
+    expect((await get(at('missing'))).json['code']).toBe('bytes_unreachable');
     const lines: string[] = [];
     const call = async <T>(_: string, method: string, path: string, input: { query?: Readonly<Record<string, unknown>> } = {}) =>
       (
@@ -178,13 +182,13 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
       `x func/${backend}/damaged is changed`,
       `x func/${backend}/missing is missing`,
     ]);
-    for (const name of ['damaged', 'missing']) await wire(host, 'DELETE', at(name), { persona: func });
+    for (const name of ['damaged', 'missing']) await host.fetch(at(name), { method: 'DELETE', persona: func });
   });
 
   test('bytes go when their object does, and bytes that never had one are found by the sweep', async () => {
     await put(at('gone'), Buffer.from('gone'));
     await put(at('gone'), Buffer.from('newer'));
-    await wire(host, 'DELETE', at('gone'), { persona: func });
+    await host.fetch(at('gone'), { method: 'DELETE', persona: func });
     const sql = await host.sql();
     const dropped = await sql<{ blob_id: string }[]>`update dropped set dropped_at = now() - interval '2 minutes' returning blob_id`;
     expect(dropped.length).toBeGreaterThanOrEqual(2);
@@ -228,7 +232,7 @@ describe.each(['files', 's3'] as const)('objects in %s', backend => {
     bucket.failing = 2;
     expect((await put(at('again'), Buffer.from('again'))).status).toBe(201);
     bucket.failing = 3;
-    expect((await get(at('again'))).code).toBe('bytes_unreachable');
+    expect((await get(at('again'))).json['code']).toBe('bytes_unreachable');
     expect((await get(at('again'))).body.toString()).toBe('again');
     expect(bucket.refusals.filter(code => code !== 'SlowDown' && code !== 'NoSuchKey')).toEqual([]);
   });
