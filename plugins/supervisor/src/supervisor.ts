@@ -11,9 +11,11 @@ import { isForsaken } from './fleet/row-age.ts';
 import { PortReservations } from './fleet/port-reservations.ts';
 import { UpgradeLog } from './fleet/upgrade-log.ts';
 import { UpgradeWatch } from './fleet/upgrade-watch.ts';
+import type { Slot } from './life/fleet-life.ts';
 import { LIFE_SETTINGS } from './life/instance-life.ts';
 import { UPGRADE_SETTINGS } from './life/upgrade-life.ts';
 import { HostSamples, isSaturated } from './machines/host-samples.ts';
+import { scaledInside } from './machines/in-machine-scaler.ts';
 import { ProgressStream } from './progress-stream.ts';
 
 /** Probes are skipped so long after a start, unless the process says that it is ready (SUP-080). */
@@ -156,6 +158,7 @@ export class Supervisor {
       this.#publishWithin().catch(error => ctx.log.debug({ err: error }, 'the rows of this process wait for the store')),
       this.#publishMachine().catch(error => ctx.log.warn({ err: error }, 'the machine could not be told of')),
       this.alerts.flush(),
+      this.#scaleInside().catch(error => ctx.log.warn({ err: error }, 'a service could not be given another instance')),
       this.onTick?.().catch(error => ctx.log.warn({ err: error }, 'the machines of the fleet could not be judged')),
     ]);
   }
@@ -295,6 +298,32 @@ export class Supervisor {
     await this.fleet
       .begin(service)
       .catch(error => this.ctx.log.error({ service_type: service, err: error }, 'a service that came later could not be started'));
+  }
+
+  /** Services that are to have another instance here, and may. */
+  get growing(): readonly string[] {
+    const { processes: machine, config } = this.ctx;
+    const services = this.catalog.entries().map(({ service_type, provision, singleton }) => ({
+      service_type,
+      provision,
+      singleton,
+      // A service that is upgraded has two for a while.
+      instances: this.fleet.upgradeOfService(service_type) ? [] : this.fleet.slotsOf(service_type).map(slot => this.#sampleOf(slot)),
+    }));
+    return scaledInside(services, machine.machine(config.telemetry));
+  }
+
+  #sampleOf({ id, life }: Slot) {
+    const { cpu_pct = 0, mem_mb = 0 } = this.fleet.instances.get(id)?.metrics ?? {};
+    return { isActive: life.phase === 'running', cpu_pct, mem_mb };
+  }
+
+  async #scaleInside(): Promise<void> {
+    for (const service of this.growing) {
+      if (await this.refusal(service, 'scale')) continue;
+      this.ctx.log.info({ service_type: service }, 'every instance of a service is busy; it gets one more');
+      await this.fleet.begin(service);
+    }
   }
 
   /** Services in this very process are watched like all others, and never ended for what is seen (SUP-067). */

@@ -97,6 +97,7 @@ class FleetUnderTest {
       catalog: new Catalog({ runnable: () => this.services }),
       rows: async () => this.rows,
       edgeIp: async () => '10.0.0.1',
+      growing: [],
     } as unknown as Supervisor;
     const provisioner: Provisioner = {
       kind: 'test',

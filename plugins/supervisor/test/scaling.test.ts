@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Catalog } from '../src/fleet/catalog.ts';
+import { scaledInside } from '../src/machines/in-machine-scaler.ts';
 import { isSaturated } from '../src/machines/host-samples.ts';
 import { type FleetSight, judgeFleet, NO_MEMORY, profileOf, SCALING, type ScalingMemory } from '../src/machines/scaling.ts';
 import { service } from './fixtures/machine-box.ts';
@@ -79,9 +80,39 @@ describe('machines', () => {
     ]);
   });
 
-  test('SUP-047 SUP-048 inside a machine nothing scales: its thresholds are above every sample', () => {
+  const busy = { isActive: true, cpu_pct: 180, mem_mb: 5_000 };
+  const full = { cpu_pct: 100, mem_pct: 100, used_mb: 5_000 };
+
+  test('SUP-047 inside a machine nothing scales: its thresholds are above every sample', () => {
     const entries = new Catalog({ runnable: () => [service('auth', 10)] }).entries();
     for (const { provision } of entries) expect([provision.cpu_pct > 100, provision.mem_pct > 100]).toEqual([true, true]);
+    expect(
+      scaledInside(
+        entries.map(entry => ({ ...entry, instances: [busy] })),
+        full,
+      ),
+    ).toEqual([]);
+  });
+
+  test('SUP-048 with lower thresholds a service gets one more at a look, when all it has are in turn and busy, up to four', () => {
+    const line = (service_type: string, instances: readonly (typeof busy)[], singleton = false) => ({
+      service_type,
+      provision: { cpu_pct: 80, mem_pct: 101 },
+      singleton,
+      instances,
+    });
+    const idle = { ...busy, cpu_pct: 79 };
+    const starting = { ...busy, isActive: false };
+    const services = [
+      line('one', [busy]),
+      line('three', [busy, busy, busy]),
+      line('four', [busy, busy, busy, busy]),
+      line('idle', [busy, idle]),
+      line('starting', [busy, starting]),
+      line('single', [busy], true),
+      line('none', []),
+    ];
+    expect(scaledInside(services, full)).toEqual(['one', 'three']);
   });
 
   test('SUP-073 a machine is saturated from 85 % of its CPU or 90 % of its memory on', () => {

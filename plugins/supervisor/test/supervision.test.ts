@@ -476,6 +476,15 @@ describe('operators', () => {
       placement: ['pin:127.0.0.1'],
       start_priority: 60,
     });
+    await world.by.startServices({ body: { service_types: ['lending'] } });
+    // A line may let its service grow: one more at a look, each when the last one is in turn, and four at most.
+    await eventually(() => world.box.of('lending').length).toBe(1);
+    const grown = { ...entry('lending', []), provision: { cpu_pct: 101, mem_pct: 1 } };
+    await world.by.mergeCatalog({ body: { entries: [grown] } });
+    for (const count of [2, 3, 4, 4]) {
+      await eventually(async () => (await world.host.clock.advance('3s'), world.box.of('lending').length)).toBe(count);
+      await world.settle();
+    }
     expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('auth', [])] } }))).toMatchObject({
       status: 409,
       code: 'builtin_entry',

@@ -95,7 +95,13 @@ export class Machines {
       return entry !== undefined && placementRefusal({ service: entry, ip, edgeIp, rows }) === undefined;
     };
     const before = await this.#memory();
-    const sight = { now: clock.now().getTime(), machines, count: order.length, inMachine: false, admits };
+    const sight = {
+      now: clock.now().getTime(),
+      machines,
+      count: order.length,
+      inMachine: this.#supervisor.growing.some(service => admits(this.#ctx.processes.ip, service)),
+      admits,
+    };
     const { memory, decision } = judgeFleet(before, sight, { ...SCALING, max: config.maxMachines });
     if (JSON.stringify(memory) !== JSON.stringify(before)) await kv.call('SET', MEMORY, JSON.stringify(memory), 'EX', 86_400);
     await this.#carryOut(decision);
