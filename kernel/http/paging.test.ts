@@ -1,7 +1,8 @@
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newId } from '../base/ids.ts';
-import { type probe, probePlugin } from '../test/probe.ts';
+import { probePlugin } from '../test/probe.ts';
+import type { probe } from '../test/probe-contract.ts';
 import type { Sql } from '../storage/schema/sql.ts';
 import { page } from './paging.ts';
 

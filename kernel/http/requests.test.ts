@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { newId } from '../base/ids.ts';
 import { manifestOf } from '../base/manifest.ts';
-import { newWorld, type probe, probeOf, probePlugin } from '../test/probe.ts';
+import { newWorld, probeOf, probePlugin } from '../test/probe.ts';
+import type { probe } from '../test/probe-contract.ts';
 
 const world = newWorld();
 let host: BootedHost<typeof probe>;

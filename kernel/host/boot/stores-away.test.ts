@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { as, boot, type BootedHost, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type probe, probePlugin } from '../../test/probe.ts';
+import { probePlugin } from '../../test/probe.ts';
+import type { probe } from '../../test/probe-contract.ts';
 import { eventually } from '../../storage/fixtures/eventually.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../storage/postgres/embedded-postgres.ts';
 import { readRecord } from '../../storage/process-record.ts';

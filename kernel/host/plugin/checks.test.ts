@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { type Manifest, manifestOf } from '../../base/manifest.ts';
-import { probe } from '../../test/probe.ts';
+import { probe } from '../../test/probe-contract.ts';
 import { checkManifest } from './checks.ts';
 import { formatFinding } from './finding.ts';
 import { readPlugin } from './loader.ts';

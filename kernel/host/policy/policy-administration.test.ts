@@ -1,7 +1,8 @@
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PolicyStore } from '../../test/policy-store.ts';
-import { type probe, probePlugin } from '../../test/probe.ts';
+import { probePlugin } from '../../test/probe.ts';
+import type { probe } from '../../test/probe-contract.ts';
 import { Streams } from '../../test/streams.ts';
 
 const plugin = probePlugin();

@@ -2,7 +2,8 @@ import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../base/ids.ts';
 import { manifestOf } from '../../base/manifest.ts';
-import { newWorld, probe, probeOf } from '../../test/probe.ts';
+import { newWorld, probeOf } from '../../test/probe.ts';
+import { probe } from '../../test/probe-contract.ts';
 import { pageDefinition } from './page-definition.ts';
 
 const manifest = manifestOf(probe, '1.0.0');

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { as, boot, type BootedHost, TokenMint } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type probe, probePlugin } from '../../test/probe.ts';
+import { probePlugin } from '../../test/probe.ts';
+import type { probe } from '../../test/probe-contract.ts';
 import { thumbprintOf } from '../certificates/authority.ts';
 import { openAuthority } from '../certificates/trust-anchors.ts';
 
