@@ -131,7 +131,7 @@ export class BackendPools implements AsyncDisposable {
           ...this.#load(service, instance),
           suspect_until: this.#directory.suspectUntil(instance),
         })),
-      dial: service => dial(this.#directory, service),
+      dial: (service, onread) => dial(this.#directory, service, onread),
       forward: (service, exchange) => this.#forward(workloadOf(undefined), service, exchange),
       upgrade: (service, { party, ...exchange }) => {
         const workload = workloadOf(undefined);
@@ -144,7 +144,9 @@ export class BackendPools implements AsyncDisposable {
     if (trailers && body)
       return this.#own.forward(workload, service, { req, res, headers, body, party: party ?? workload.name + INSIDE, trailers });
     const gone = new AbortController();
-    res.once('close', () => gone.abort(new Error('the client went away')));
+    let whole = false;
+    // Of a request that was answered whole there is nothing to give up, and an error with its trace costs more than all else here.
+    res.once('close', () => whole || gone.abort(new Error('the client went away')));
     const init = {
       method: req.method ?? 'GET',
       path: req.url ?? '/',
@@ -163,7 +165,10 @@ export class BackendPools implements AsyncDisposable {
         throw cause;
       });
       void forwarding.ended.then(
-        () => pool.takeBack(lease, 'sound'),
+        () => {
+          whole = true;
+          pool.takeBack(lease, 'sound');
+        },
         cause => pool.takeBack(lease, gone.signal.aborted ? 'given up' : 'lost', cause),
       );
     });

@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net';
+import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { unanswered } from './backend-request.ts';
 import type { Directory } from './directory.ts';
@@ -24,11 +24,11 @@ export async function nextAddress(directory: Pick<Directory, 'pick'>, service: s
  * A bare connection to the next instance of a service, for bytes that are not read on the way. A second address is tried where the first
  * does not answer.
  */
-export async function dial(directory: Pick<Directory, 'pick' | 'suspect'>, service: string): Promise<Socket> {
+export async function dial(directory: Pick<Directory, 'pick' | 'suspect'>, service: string, onread?: OnReadOpts): Promise<Socket> {
   for (let attempt = 0; ; attempt++) {
     const address = await nextAddress(directory, service);
     try {
-      return await dialed(address);
+      return await dialed(address, onread);
     } catch (cause) {
       directory.suspect(address);
       if (attempt > 0) throw unanswered(service, cause);
@@ -36,10 +36,18 @@ export async function dial(directory: Pick<Directory, 'pick' | 'suspect'>, servi
   }
 }
 
-function dialed({ ip, port }: Address): Promise<Socket> {
+function dialed({ ip, port }: Address, onread: OnReadOpts | undefined): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(
-      { host: ip, port, timeout: CONNECT_MS, keepAlive: true, keepAliveInitialDelay: PROBE_MS, allowHalfOpen: true },
+      {
+        host: ip,
+        port,
+        timeout: CONNECT_MS,
+        keepAlive: true,
+        keepAliveInitialDelay: PROBE_MS,
+        allowHalfOpen: true,
+        ...(onread ? { onread } : {}),
+      },
       () => {
         socket.setTimeout(0).removeAllListeners('timeout').off('error', reject);
         resolve(socket);

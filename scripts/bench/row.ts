@@ -10,6 +10,8 @@ export interface Row {
   readonly peer?: { readonly name: string; readonly value: number };
   /** How many times that it must at least be. */
   readonly timesPeer?: number;
+  /** How many times that it may at most be. */
+  readonly atMostTimesPeer?: number;
   readonly note?: string;
 }
 
@@ -58,12 +60,16 @@ function columns({
   atLeast,
   peer,
   timesPeer,
+  atMostTimesPeer,
   note,
 }: Row): readonly [name: string, measured: string, bounds: string, held: string, beside: string, note: string] {
   const bounds: [said: string, holds: boolean][] = [
     ...(limit === undefined ? [] : [[`${limit} ${unit}`, value <= limit] as [string, boolean]]),
     ...(atLeast === undefined ? [] : [[`≥ ${atLeast} ${unit}`, value >= atLeast] as [string, boolean]]),
     ...(timesPeer === undefined || !peer ? [] : [[`≥ ${timesPeer} × beside`, value >= timesPeer * peer.value] as [string, boolean]]),
+    ...(atMostTimesPeer === undefined || !peer
+      ? []
+      : [[`≤ ${atMostTimesPeer} × beside`, value <= atMostTimesPeer * peer.value] as [string, boolean]]),
   ];
   const held = bounds.length === 0 ? '' : bounds.every(([, holds]) => holds) ? 'held' : 'MISSED';
   const beside = peer ? `${peer.name}: ${round(peer.value)} ${unit} (×${round(value / peer.value)})` : '';

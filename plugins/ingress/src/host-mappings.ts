@@ -25,6 +25,8 @@ const LIMIT = 10_000;
 export class HostMappings {
   readonly #ctx: Ctx;
   readonly #labels = new Map<string, string>();
+  /** Of the platform's own hosts, which are as many as there are labels. */
+  readonly #constants = new Map<string, { readonly at: number; readonly mapping: Mapping }>();
   readonly #resolved: Cache<Mapping | undefined>;
 
   constructor(ctx: Ctx) {
@@ -70,9 +72,11 @@ export class HostMappings {
     const gateway = label.startsWith('bff.');
     const service = gateway ? 'bff' : this.#labels.get(label);
     if (!service || (gateway && !this.#labels.has(label.slice(4)))) return undefined;
-    const console = label === 'console' || label === 'bff.console';
     const now = this.#ctx.clock.now().getTime();
-    return {
+    const said = this.#constants.get(host);
+    if (said && now - said.at < FRESH_MS) return said.mapping;
+    const console = label === 'console' || label === 'bff.console';
+    const mapping: Mapping = {
       hostname: host,
       env_id: SYSTEM.envId,
       org_id: SYSTEM.orgId,
@@ -84,6 +88,8 @@ export class HostMappings {
       resolved_at: new Date(now).toISOString(),
       expires_at: new Date(now + FRESH_MS).toISOString(),
     };
+    this.#constants.set(host, { at: now, mapping });
+    return mapping;
   }
 
   async #resolve(host: string): Promise<Mapping | undefined> {

@@ -148,6 +148,21 @@ describe('layer 4', () => {
     expect(world.seen.at(-1)).toMatchObject({ url: '/pieces', peer: 'm2m-tester' });
   });
 
+  test('ING-003 what a piped backend sends comes whole, however its client pauses, and ends with it', async () => {
+    const connections = await figure('edge_connections');
+    const socket = await workload();
+    socket.write(`GET /endless HTTP/1.1\r\nHost: ${ECHO}\r\n\r\n`);
+    let read = 0;
+    // One altered byte would break the TLS in it.
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      read += chunk.length;
+      if (read % 7 === 0) await new Promise(setImmediate);
+      if (read > 24_000_000) break;
+    }
+    expect(read).toBeGreaterThan(24_000_000);
+    await expect.poll(() => figure('edge_connections')).toBe(connections);
+  });
+
   test('ING-029 ING-031 what is no TLS, or has no name, is cut without a word', async () => {
     for (const bytes of ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'SSH-2.0-x\r\n']) {
       const raw = connectTcp({ host: '127.0.0.1', port: world.port });

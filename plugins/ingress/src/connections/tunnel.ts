@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { Ctx } from '../context.ts';
+import { BulkRead } from './bulk-read.ts';
 
 /** A piped connection on which nothing moves for so long, in either direction, is over. */
 const SILENT_MS = 900_000;
@@ -10,7 +11,8 @@ const SILENT_MS = 900_000;
  * faster than the other takes, either may end its half first. Resolves when both have ended.
  */
 export async function tunnel(ctx: Pick<Ctx, 'backends' | 'log'>, service: string, client: Socket): Promise<void> {
-  const upstream = await ctx.backends.dial(service).catch(error => {
+  const answers = new BulkRead(client);
+  const upstream = await ctx.backends.dial(service, answers.onread).catch(error => {
     ctx.log.debug({ service, err: error }, 'no backend to pipe a connection to');
     return undefined;
   });
@@ -19,6 +21,6 @@ export async function tunnel(ctx: Pick<Ctx, 'backends' | 'log'>, service: string
   upstream.setNoDelay(true);
   // One timer for both: whatever moves, moves through the client's socket.
   client.setTimeout(SILENT_MS, () => client.destroy());
-  const ended = await Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]);
+  const ended = await Promise.allSettled([pipeline(client, upstream), answers.until(upstream)]);
   if (ended.some(({ status }) => status === 'rejected')) for (const socket of [client, upstream]) socket.destroy();
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 
 /** Redis-protocol store for platform services that declare the `key-value` capability. */
@@ -109,9 +109,10 @@ export interface Backends {
   /** Addresses of Active instances with fresh health. */
   addresses(service: string): Promise<readonly BackendAddress[]>;
   /**
-   * A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it.
+   * A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it. With
+   * `onread` what comes from there is read into the caller's own memory.
    */
-  dial(service: string): Promise<Socket>;
+  dial(service: string, onread?: OnReadOpts): Promise<Socket>;
   /**
    * Forwards an HTTP exchange, byte for byte. Headers are given whole; `body` is what was read of the request, or the rest of it as a
    * stream. `party` is whose it is: what lasts is bounded for each. Resolves when the head of the answer is written.
