@@ -7,11 +7,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DistantMachine } from '../../scripts/faults/distant-machine.ts';
 import { freePort } from '../../kernel/storage/free-port.ts';
 import { Platform } from '../fixtures/platform.ts';
 
 const VERTICALS = fileURLToPath(new URL('../verticals/lending', import.meta.url));
 const SECOND = '127.0.0.2';
+const THIRD = '127.0.0.3';
 const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 60_000, interval: 100 });
 
 interface Instance {
@@ -28,11 +30,13 @@ const settings = {
   PLATFORM_CAPTAIN_UPGRADE_WINDOW_S: '1',
   PLATFORM_CAPTAIN_DRAIN_S: '5',
   PLATFORM_CAPTAIN_MACHINE_KIT: 'local',
-  PLATFORM_CAPTAIN_MAX_MACHINES: '2',
+  PLATFORM_CAPTAIN_MAX_MACHINES: '3',
   PLATFORM_CAPTAIN_PROVISION_PROFILE: 'manual',
 };
 let kv: Redis;
 let port: number;
+/** A machine that is cut off from the stores while other things happen. */
+let third: DistantMachine;
 
 /** A question on the control socket of a machine of the fleet. */
 function ask<T>(method: string, path: string, body?: unknown, dataDir = platform.dataDir): Promise<T> {
@@ -128,6 +132,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(async () => {
   kv?.disconnect();
+  await third?.[Symbol.asyncDispose]();
   await platform[Symbol.asyncDispose]();
   for (const name of Object.keys(settings)) delete process.env[name];
 });
@@ -145,6 +150,18 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       .map(({ pid }) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[2]) === pid);
     expect(groups.every(Boolean)).toBe(true);
   });
+
+  test('a third machine joins and serves, and is cut off from both stores: no request fails for it', async () => {
+    const services = (await ask<{ items: { service_type: string }[] }>('GET', '/v1/captain/catalog')).items.map(each => each.service_type);
+    third = await DistantMachine.join({ home: platform.dataDir, ip: THIRD, edgePort: port, services, kv });
+    await ask('POST', '/v1/captain/start-services', { service_types: ['storage'] }, third.dataDir);
+    await eventually(async () => (await active('storage')).map(({ ip }) => ip).sort()).toEqual(['127.0.0.1', THIRD]);
+    const seen = await answersWhile('storage', async () => {
+      third.part(true);
+      await delay(2_000);
+    });
+    expect(Object.keys(seen)).toEqual(['200']);
+  }, 120_000);
 
   test('SUP-005 SUP-041 no request fails while the gateway, the registry and the ingress are replaced', async () => {
     for (const [service, label] of [
@@ -185,6 +202,26 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
     expect(Object.keys(await answersWhile('web', () => command('upgrade', 'proxy', '--wait')))).toEqual(['200']);
   }, 120_000);
 
+  test('what was cut off is in turn for nobody after its thirty seconds, has ended nothing, and serves again when it is back', async () => {
+    const there = async () => {
+      const row = (await instances('storage')).find(({ ip }) => ip === THIRD);
+      return { pid: row?.pid, status: row?.status, alive: existsSync(`/proc/${row?.pid}`) };
+    };
+    const before = await there();
+    expect(before).toMatchObject({ status: 'Inactive', alive: true });
+    const seen = await answersWhile('storage', async () => {
+      third.part(false);
+      await eventually(there).toEqual({ ...before, status: 'Active' });
+    });
+    expect(Object.keys(seen)).toEqual(['200']);
+    // It is asked again: the one here dies, and nobody is refused once a second is over.
+    const [here] = (await active('storage')).filter(({ ip }) => ip === '127.0.0.1');
+    process.kill(here?.pid ?? 0, 'SIGKILL');
+    await delay(1_000);
+    expect(Object.keys(await answersWhile('storage', () => delay(1_000)))).toEqual(['200']);
+    await eventually(async () => (await active('storage')).map(({ ip }) => ip).sort()).toEqual(['127.0.0.1', THIRD]);
+  }, 120_000);
+
   test('H-03 SUP-051 SUP-056 SUP-100 a second machine joins when somebody approves it, serves, and is given back without a failed request', async () => {
     const second = join(platform.dataDir, 'machines', SECOND);
     const now = Date.now();
@@ -206,9 +243,14 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       (await ask<{ items: { ip: string; base: boolean }[] }>('GET', '/v1/captain/machines')).items.map(({ ip, base }) => [ip, base]),
     ).toEqual([
       ['127.0.0.1', true],
+      [THIRD, false],
       [SECOND, false],
     ]);
     await eventually(() => existsSync(join(second, 'data', 'run', 'captain.sock'))).toBe(true);
+    // Of three machines one dies whole: after a second nobody is refused.
+    await third.die((await instances()).filter(({ ip }) => ip === THIRD).map(({ pid }) => pid));
+    await delay(1_000);
+    expect(Object.keys(await answersWhile('storage', () => delay(1_000)))).toEqual(['200']);
     // What is one in the fleet stays one; anything else may stand on both.
     await expect(ask('POST', '/v1/captain/start-services', { service_types: ['acme'] }, join(second, 'data'))).rejects.toThrow(
       'singleton_violation',
@@ -229,7 +271,7 @@ describe.skipIf(process.env['PLATFORM_E2E_MODE'] !== 'split')('a fleet', () => {
       Object.keys(seen),
       (await instances()).filter(({ ip }) => ip === SECOND),
       await kv.lrange('captain:provision:order', 0, -1),
-    ]).toEqual([['200'], [], ['127.0.0.1']]);
+    ]).toEqual([['200'], [], ['127.0.0.1', THIRD]]);
   }, 180_000);
 
   test('SUP-099 an operator ends the machine over its socket, and everything goes', async () => {
