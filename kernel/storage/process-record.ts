@@ -19,14 +19,29 @@ export function startedAt(pid: number): string | null {
       }).trim();
       return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
     }
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command name may hold spaces and brackets; fields are counted from behind its last bracket.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z' || fields[0] === 'X') return null;
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}`;
+    return startedBy(statFields(pid));
   } catch {
     return null;
   }
+}
+
+const STAT_FIELDS = 22;
+let bootId: string | undefined;
+
+/**
+ * What Linux says of a process in `/proc/{pid}/stat`, from its state on. The command name may hold spaces and brackets; fields are counted
+ * from behind its last bracket. Throws where there is none.
+ */
+export function statFields(pid: number): readonly string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ', STAT_FIELDS);
+}
+
+/** When the process of these fields started; `null` for a zombie. The name of this boot is read once: it outlives every process. */
+export function startedBy(fields: readonly string[]): string | null {
+  if (fields[0] === 'Z' || fields[0] === 'X') return null;
+  bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${bootId}:${fields[19]}`;
 }
 
 /** True while exactly the recorded process runs. */

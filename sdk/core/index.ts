@@ -27,6 +27,7 @@ export type {
   HealthAnswer,
   InstanceRegistry,
   InstanceRow,
+  CompanionProcess,
   KnownProcess,
   MachineUsage,
   ProcessHost,

@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus, freemem, totalmem } from 'node:os';
-import type { MachineUsage, ProcessId } from '@platform/sdk';
-import { isAlive } from '../../storage/process-record.ts';
+import type { CompanionProcess, MachineUsage, ProcessId } from '@platform/sdk';
+import { recordOf, startedBy, statFields } from '../../storage/process-record.ts';
 
 /** What Linux counts in, on every machine Node has a build for. */
 const TICK_MS = 10;
@@ -13,13 +13,31 @@ export function processUsage(id: ProcessId): { cpu_ms: number; rss_bytes: number
     const { user, system } = process.cpuUsage();
     return { cpu_ms: (user + system) / 1_000, rss_bytes: process.memoryUsage.rss() };
   }
-  if (!isAlive(id)) return undefined;
   try {
-    const stat = readFileSync(`/proc/${id.pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(id.pid);
+    if (startedBy(fields) !== id.started) return undefined;
     return { cpu_ms: (Number(fields[11]) + Number(fields[12])) * TICK_MS, rss_bytes: Number(fields[21]) * PAGE_BYTES };
   } catch {
     return undefined;
+  }
+}
+
+/** What a process has started itself, and what that has; none where it is gone, or on a system that does not say. */
+export function companionsOf(pid: number): CompanionProcess[] {
+  return childrenOf(pid).flatMap(child => {
+    const usage = processUsage(recordOf(child));
+    return usage ? [{ pid: child, ...usage }, ...companionsOf(child)] : [];
+  });
+}
+
+/** Each thread has children of its own. */
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap(thread =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+    );
+  } catch {
+    return [];
   }
 }
 

@@ -76,6 +76,7 @@ export function launchChild(order: LaunchOrder, listener: LaunchListener): Proce
   );
   child.once('exit', (code, signal) => {
     watch.end();
+    endGroup(pid);
     listener.ended(id);
     listener.news({ type: 'exited', reason: `ended (${code ?? signal})` });
   });
@@ -86,6 +87,15 @@ export function launchChild(order: LaunchOrder, listener: LaunchListener): Proce
     else if (isFailure(message)) listener.news({ type: 'failed', reason: String(message.failed), absent: message.absent === true });
   });
   return id;
+}
+
+/** Nothing that a service has started outlives it, whatever it was doing: it was all of one group, whose name is given to nobody else. */
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // Nobody is left of it.
+  }
 }
 
 /** Its own folder is all that somebody else's code may write, and it holds nothing of the platform's. */

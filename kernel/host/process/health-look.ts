@@ -6,9 +6,16 @@ const MAX_ANSWER = 65_536;
 /** What a process that is still being set up answers with: nothing listens, or the handshake ends (SUP-034). */
 const WARMING = /access denied|certificate|handshake|ECONNREFUSED|ECONNRESET|EHOSTUNREACH|socket hang up|secure TLS connection/i;
 
+/** What a connection is kept for. The agent of Node would put all keys and certificates into the name, at every look. */
+class KeptConnections extends Agent {
+  override getName({ host, port, servername }: { host?: string; port?: number; servername?: string } = {}): string {
+    return `${host}:${port}:${servername}`;
+  }
+}
+
 /** Looks at the health of instances over mutual TLS, on connections that are kept. */
 export class HealthLook implements Disposable {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 2, maxTotalSockets: 256, timeout: 30_000 });
+  readonly #agent = new KeptConnections({ keepAlive: true, maxSockets: 2, maxTotalSockets: 256, timeout: 30_000 });
   readonly #tls: () => ReturnType<Workload['clientTls']>;
   readonly #hostOf: (service: string) => string;
 

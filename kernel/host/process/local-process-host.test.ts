@@ -7,9 +7,11 @@ import { eventually } from '../../storage/fixtures/eventually.ts';
 import type { KeyValue } from '../../storage/key-value.ts';
 import { startedAt } from '../../storage/process-record.ts';
 import { ProcessWorld, startReady } from '../fixtures/process-world.ts';
+import { launchChild } from './child-launch.ts';
 import { childEnvironment } from './child-environment.ts';
 import type { LocalProcessHost } from './local-process-host.ts';
 
+const GROUP_CHILD = fileURLToPath(new URL('../fixtures/group-child.ts', import.meta.url));
 const CHANNEL_CHILD = fileURLToPath(new URL('../fixtures/channel-child.ts', import.meta.url));
 let world: ProcessWorld;
 let store: KeyValue;
@@ -87,6 +89,33 @@ test('F-02 F-04 a process behind walls lives on when its channel to the host end
   child.disconnect();
   await eventually(() => said).toContain('still here');
   child.kill('SIGKILL');
+});
+
+test('what a service has started itself is seen, and ends with it, however it ends and whatever they do', async () => {
+  const { dataDir } = world.stores;
+  const ended = Promise.withResolvers<void>();
+  const id = launchChild(
+    {
+      manifest: { id: 'group', vertical: 'platform', placement: { tier: 50 }, keys: {} } as never,
+      directory: dataDir,
+      main: GROUP_CHILD,
+      told: {} as never,
+      dataDir,
+      home: dataDir,
+      environment: {},
+      sockets: [],
+      silentMs: 60_000,
+      log: undefined as never,
+    },
+    { begun: () => undefined, news: () => undefined, ended: () => ended.resolve() },
+  );
+  await eventually(() => machine.companions(id)).toMatchObject([{ cpu_ms: expect.any(Number), rss_bytes: expect.any(Number) }]);
+  const [worker] = machine.companions(id);
+  // Of itself alone, as the system does it that has no more memory.
+  process.kill(id.pid, 'SIGKILL');
+  await ended.promise;
+  await eventually(() => startedAt(worker?.pid ?? 0)).toBeNull();
+  expect(machine.companions({ pid: process.pid })).toEqual([]);
 });
 
 test('F-15 one that is killed is known to have ended, and its note is gone', async () => {

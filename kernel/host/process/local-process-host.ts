@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  type CompanionProcess,
   type ControlAnswer,
   type ControlRequest,
   type HealthAnswer,
@@ -32,7 +33,7 @@ import { ControlSocket } from '../machine/control-socket.ts';
 import type { HealthLook } from './health-look.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
-import { MachineLoad, processUsage } from '../machine/process-usage.ts';
+import { companionsOf, MachineLoad, processUsage } from '../machine/process-usage.ts';
 import type { Releases } from '../machine/releases.ts';
 import { type RunnableService, RunnableServices } from './runnable-services.ts';
 
@@ -192,6 +193,11 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
 
   usage(id: ProcessId): { cpu_ms: number; rss_bytes: number } | undefined {
     return processUsage(id);
+  }
+
+  companions({ pid }: Pick<ProcessId, 'pid'>): readonly CompanionProcess[] {
+    // This process has started the others, and the databases.
+    return pid === process.pid ? [] : companionsOf(pid);
   }
 
   machine(telemetry: 'host' | 'cgroup'): MachineUsage {

@@ -18,6 +18,7 @@ export interface RunnableService {
 export class RunnableServices {
   readonly #known = new Map<string, RunnableService>();
   readonly #listeners = new Set<(service: Runnable) => void>();
+  #list: readonly Runnable[] | undefined;
 
   constructor(services: readonly RunnableService[]) {
     for (const service of services) this.#known.set(service.manifest.id, service);
@@ -27,12 +28,14 @@ export class RunnableServices {
     return this.#known.get(id);
   }
 
+  /** The same array until something is added. */
   list(): readonly Runnable[] {
-    return [...this.#known.values()].map(runnableOf);
+    return (this.#list ??= [...this.#known.values()].map(runnableOf));
   }
 
   add(service: RunnableService): void {
     this.#known.set(service.manifest.id, service);
+    this.#list = undefined;
     for (const listener of this.#listeners) listener(runnableOf(service));
   }
 

@@ -51,6 +51,7 @@ export default definePlugin(functions, {
           executions_running: executor.running,
           measurements_waiting: measurements.waiting,
           guest_processes: core.processes + component.processes,
+          guest_memory_bytes: core.residentBytes + component.residentBytes,
           guest_processes_replaced_total: core.respawned + component.respawned,
         };
       },

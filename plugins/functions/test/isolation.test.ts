@@ -50,7 +50,8 @@ test('FUN-003 memory, depth and traps end one execution alone, each by its name'
   expect((await run(RECURSE)).fuelUsed).toBe(deep.fuelUsed);
   expect(trapped.fault).toEqual({ code: 'trap', detail: 'divide by zero' });
   expect(text(echo.output)).toBe('{"a":1}');
-  expect(pool.figures.respawned).toBe(0);
+  expect(pool.figures).toMatchObject({ processes: 2, respawned: 0 });
+  expect(pool.figures.residentBytes).toBeGreaterThan(20_000_000);
 });
 
 test('FUN-004 a guest’s call is made by the parent and counted; one that fails ends the execution, whatever the guest makes of it', async () => {

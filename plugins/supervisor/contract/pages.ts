@@ -75,6 +75,7 @@ export const pages = {
       { route: 'drain', label: 'Take out of turn', confirm: 'Send no more requests to this instance?', tone: 'warn' },
       { route: 'stop', label: 'Stop', confirm: 'Stop this instance? It is refused for the last active one of its service.', tone: 'bad' },
       { route: 'serviceLog', label: 'Log', then: 'show' },
+      { route: 'serviceProcesses', label: 'Worker processes', then: 'show' },
     ],
     empty: 'No service has an instance. Start one under “Can be started”.',
   },

@@ -354,6 +354,11 @@ describe('operators', () => {
       'auth line 1',
       'auth line 2',
     ]);
+    world.box.workers.set(only('auth').pid, [{ pid: 7, cpu_ms: 12.4, rss_bytes: 50 * 1_048_576 }]);
+    expect(await world.by.serviceProcesses({ params: { instance_key: keyOf(only('auth')) } })).toEqual({
+      service_type: 'auth',
+      items: [{ pid: 7, cpu_ms: 12, mem_mb: 50 }],
+    });
   });
 
   test('SUP-066 SUP-067 never reach the supervisor’s own row', async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { LockedProcess } from './locked-process.ts';
 import type { Call, Done, FromGuest, Program } from './wire.mts';
 
@@ -75,8 +76,13 @@ export class GuestPool implements AsyncDisposable {
     this.#options = options;
   }
 
-  get figures(): { readonly running: number; readonly processes: number; readonly respawned: number } {
-    return { running: this.#running.size, processes: this.#slots.length, respawned: this.#respawned };
+  get figures(): { readonly running: number; readonly processes: number; readonly respawned: number; readonly residentBytes: number } {
+    return {
+      running: this.#running.size,
+      processes: this.#slots.length,
+      respawned: this.#respawned,
+      residentBytes: this.pids.reduce((sum, pid) => sum + residentBytes(pid), 0),
+    };
   }
 
   /** Ids of the processes, for whoever measures them. */
@@ -232,6 +238,17 @@ export class GuestPool implements AsyncDisposable {
       this.#finish(id, running, failed('execution_timeout', 'The service is stopping.', performance.now() - running.begun));
     for (const { process } of this.#slots) process[Symbol.dispose]();
     this.#slots.length = 0;
+  }
+}
+
+const PAGE_BYTES = 4_096;
+
+/** Resident memory of a process where the system says it; 0 where it is gone. */
+function residentBytes(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
   }
 }
 

@@ -1,5 +1,5 @@
 import { get, post, stream, Type } from '@platform/sdk/contract';
-import { Accepted, Instance, UpgradeProgress } from '../schema/instance.ts';
+import { Accepted, Instance, UpgradeProgress, WorkerProcess } from '../schema/instance.ts';
 
 const gate = 'captain:admin';
 const ACTION_PROBLEMS = [
@@ -45,6 +45,12 @@ export const serviceRoutes = {
     gate,
     query: { lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })) },
     returns: Type.Object({ service_type: Type.String(), lines: Type.Array(Type.String()) }),
+    problems: ['instance_not_found', 'elsewhere'],
+  }),
+  serviceProcesses: get('/v1/captain/services/{instance_key}/processes', {
+    summary: 'Processes that an instance has started itself: workers, behind walls of their own',
+    gate,
+    returns: Type.Object({ service_type: Type.String(), items: Type.Array(WorkerProcess) }),
     problems: ['instance_not_found', 'elsewhere'],
   }),
   restart: post('/v1/captain/services/{instance_key}/restart', { ...act, summary: 'Restart an instance' }),

@@ -34,6 +34,9 @@ export const Instance = Type.Object({
 });
 export type Instance = Static<typeof Instance>;
 
+/** A process that an instance has started itself. */
+export const WorkerProcess = Type.Object({ pid: Type.Integer(), cpu_ms: Type.Integer(), mem_mb: Type.Integer() });
+
 export const Accepted = Type.Object({ operation_id: Type.String(), instance_key: Type.String(), action: Type.String() });
 
 /** How far an upgrade is (G-CAP-04). */

@@ -40,6 +40,13 @@ export function controlHandlers({
     (action: ActionName) =>
     ({ params, body, ...request }: { params: { instance_key: string }; body?: unknown; caller: Caller | undefined; ip: string }) =>
       operations.act(action, params.instance_key, askerOf(request), (body ?? {}) as { force?: boolean; version?: string });
+  /** The row of an instance of this machine. */
+  const here = async (key: string, what: string) => {
+    const row = await operations.row(key);
+    if (!row) throw ctx.problem('instance_not_found', { detail: `No instance answers at ${key}.` });
+    if (row.ip !== ctx.processes.ip) throw ctx.problem('elsewhere', { detail: `${what} on ${row.ip}.` });
+    return row;
+  };
   return {
     services: async ({ query }: Asked<'services'>) => ({ items: await views.services(query) }),
     service: async ({ params }: Asked<'service'>) => {
@@ -48,10 +55,17 @@ export function controlHandlers({
       return found;
     },
     serviceLog: async ({ params, query }: Asked<'serviceLog'>) => {
-      const row = await operations.row(params.instance_key);
-      if (!row) throw ctx.problem('instance_not_found', { detail: `No instance answers at ${params.instance_key}.` });
-      if (row.ip !== ctx.processes.ip) throw ctx.problem('elsewhere', { detail: `Its log lies on ${row.ip}.` });
+      const row = await here(params.instance_key, 'Its log lies');
       return { service_type: row.service_type, lines: [...(await ctx.processes.logTail(row.service_type, query.lines ?? LOG_LINES))] };
+    },
+    serviceProcesses: async ({ params }: Asked<'serviceProcesses'>) => {
+      const { service_type, pid } = await here(params.instance_key, 'It runs');
+      const items = ctx.processes.companions({ pid }).map(each => ({
+        pid: each.pid,
+        cpu_ms: Math.round(each.cpu_ms),
+        mem_mb: Math.round(each.rss_bytes / 1_048_576),
+      }));
+      return { service_type, items };
     },
     restart: act('restart'),
     stop: act('stop'),

@@ -34,6 +34,14 @@ export interface KnownProcess extends ProcessId {
   readonly outdated: boolean;
 }
 
+/** A process that a service has started itself: a worker of it, behind walls of the service's making. */
+export interface CompanionProcess {
+  readonly pid: number;
+  /** Since its start. */
+  readonly cpu_ms: number;
+  readonly rss_bytes: number;
+}
+
 /** What becomes known of a process that was started here. */
 export type ProcessNews =
   | { readonly type: 'ready' }
@@ -118,6 +126,7 @@ export interface ProcessHost {
   readonly ip: string;
   /** The code on disk now. */
   readonly build: string;
+  /** The same array until something is added. */
   runnable(): readonly Runnable[];
   /** Hears of services that came to be known later: a vertical's folder was put there. */
   onRunnable(listener: (service: Runnable) => void): Disposable;
@@ -137,6 +146,8 @@ export interface ProcessHost {
   isAlive(id: ProcessId): boolean;
   /** CPU time since its start, and resident memory. */
   usage(id: ProcessId): { readonly cpu_ms: number; readonly rss_bytes: number } | undefined;
+  /** What the process of a service has started itself. It ends with it: the group it belongs to is ended when its leader is gone. */
+  companions(id: Pick<ProcessId, 'pid'>): readonly CompanionProcess[];
   machine(telemetry: 'host' | 'cgroup'): MachineUsage;
   health(service: string, port: number, timeoutMs: number): Promise<HealthAnswer>;
   readonly instances: InstanceRegistry;
