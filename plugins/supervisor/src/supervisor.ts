@@ -117,8 +117,7 @@ export class Supervisor {
     const { ctx } = this;
     ctx.own(
       ctx.every(TURN_MS, () => {
-        // One that is no child of ours says nothing when it ends.
-        this.fleet.reap();
+        this.fleet.reap({ adoptedOnly: true });
         this.fleet.turn();
       }),
     );

@@ -21,16 +21,20 @@ export type Entry = CatalogEntry & {
 export class Catalog {
   readonly #machine: Pick<ProcessHost, 'runnable'>;
   readonly #merged = new Map<string, CatalogEntry>();
+  #known: { readonly of: readonly Runnable[]; readonly entries: readonly Entry[] } | undefined;
 
   constructor(machine: Pick<ProcessHost, 'runnable'>) {
     this.#machine = machine;
   }
 
   entries(): readonly Entry[] {
-    return this.#machine
-      .runnable()
+    const runnable = this.#machine.runnable();
+    if (this.#known?.of === runnable) return this.#known.entries;
+    const entries = runnable
       .map(service => ({ ...entryOf(service), ...this.#merged.get(service.service_type), ...factsOf(service) }))
       .sort((left, right) => left.start_priority - right.start_priority || (left.service_type < right.service_type ? -1 : 1));
+    this.#known = { of: runnable, entries };
+    return entries;
   }
 
   entry(service: string): Entry | undefined {
@@ -44,6 +48,7 @@ export class Catalog {
   merge(entry: CatalogEntry): 'added' | 'updated' {
     const known = this.#merged.has(entry.service_type) || this.entry(entry.service_type) !== undefined;
     this.#merged.set(entry.service_type, entry);
+    this.#known = undefined;
     return known ? 'updated' : 'added';
   }
 

@@ -12,8 +12,9 @@ export class Deadlines<T> {
 
   /** Takes what has fallen due, for `act` to carry out: it may set new ones. */
   take(now: number, act: (name: string, what: T) => void): void {
-    for (const [name, { at, what }] of [...this.#due]) {
-      if (at > now) continue;
+    const fallen: [string, T][] = [];
+    for (const [name, { at, what }] of this.#due) if (at <= now) fallen.push([name, what]);
+    for (const [name, what] of fallen) {
       this.#due.delete(name);
       act(name, what);
     }

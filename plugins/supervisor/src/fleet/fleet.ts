@@ -115,6 +115,7 @@ export class Fleet {
     instance.port = known.port;
     instance.build = known.build;
     instance.begin({ pid: known.pid, started: known.started }, row ? Date.parse(row.started_at) : this.#parts.now().getTime());
+    instance.adopted = true;
     this.#hear({ type: 'add', slot: instance.slot, service: known.service_type, release: known.release });
     this.tell(instance.slot, { type: 'adopt' });
     return instance;
@@ -168,10 +169,14 @@ export class Fleet {
     this.#runDeadlines.take(now, service => this.tellUpgrade(service, { type: 'timer' }));
   }
 
-  /** First of every tick: processes that ended without our hearing of it (G-CAP-10). */
-  reap(): void {
-    for (const [slot, instance] of [...this.instances]) {
-      const { process } = instance;
+  /**
+   * First of every tick: processes that ended without our hearing of it (G-CAP-10). Between ticks only those that are asked for often: one
+   * that is no child of ours says nothing when it ends.
+   */
+  reap({ adoptedOnly = false } = {}): void {
+    for (const [slot, instance] of this.instances) {
+      const { process, adopted } = instance;
+      if (adoptedOnly && !adopted) continue;
       const life = this.slot(slot)?.life;
       if (!process || !life || this.#parts.machine.isAlive(process)) continue;
       this.#ended(instance, life.attempt, 'ended');

@@ -35,6 +35,8 @@ export class Instance {
   /** It said that it is ready: it is looked at before its first fifteen seconds are over. */
   said = false;
   looking = false;
+  /** Another supervisor started its process. */
+  adopted = false;
   lastHealthAt: string | null = null;
   metrics = { cpu_pct: 0, mem_mb: 0, latency_ms: 0, active_connections: 0 };
   apiCalls = 0;
@@ -57,6 +59,7 @@ export class Instance {
     this.process = process;
     this.startedAt = at;
     this.said = false;
+    this.adopted = false;
     this.registered = undefined;
     this.lastHealthAt = null;
     this.metrics = { cpu_pct: 0, mem_mb: 0, latency_ms: 0, active_connections: 0 };
