@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { processUsage } from '@platform/kernel/host/machine/process-usage';
 import { recordOf } from '@platform/kernel/storage/process-record';
+import { peerRows } from './fleet/peer-rows.ts';
 import { SupervisedPlatform } from './fleet/supervised-platform.ts';
 import type { Row } from './row.ts';
 
@@ -21,6 +22,8 @@ export async function* fleetRows(): AsyncIterable<Row> {
   yield* atRest(platform);
   for (const service of UPGRADED) yield (await upgrades(platform, service, FEW_UPGRADES)).row;
   yield* deaths(platform);
+  await platform.stop();
+  yield* peerRows();
 }
 
 async function* atRest(platform: SupervisedPlatform): AsyncIterable<Row> {
