@@ -78,24 +78,10 @@ export class TaskStore {
     until: Date;
   }): Promise<TakenTask[]> {
     const { names, most, after, busy, held, abreast, worker, now, until } = asked;
-    return this.#pool.sql<TakenTask[]>`
-      with recursive lanes(lane, place) as (
-        (select lane, 1 from work_tasks where state = 'waiting' and due_at <= ${now} and (${after ?? null}::text is null or lane > ${after ?? null}) and name = any(${names as string[]}::text[]) and lane <> all(${busy as string[]}::text[])
-          order by lane limit 1)
-        union all
-        select (select t.lane from work_tasks t where t.state = 'waiting' and t.due_at <= ${now} and t.lane > lanes.lane and t.name = any(${names as string[]}::text[])
-            and t.lane <> all(${busy as string[]}::text[]) order by t.lane limit 1), lanes.place + 1
-        from lanes where lanes.lane is not null and lanes.place < ${most}),
-      first as (
-        select task_id from lanes cross join lateral (
-          select t.task_id from work_tasks t where t.lane = lanes.lane and t.state = 'waiting' and t.due_at <= ${now} and t.name = any(${names as string[]}::text[])
-          order by t.due_at, t.task_id
-          limit greatest(1, least(${abreast} - coalesce((${this.#pool.sql.json(held)}::jsonb ->> lanes.lane)::int, 0), ${most} / (select count(*)::int from lanes where lane is not null)))
-          for update skip locked) oldest
-        where lanes.lane is not null)
-      update work_tasks set state = 'running', attempts = attempts + 1, taken_by = ${worker}, leased_until = ${until}
-      where task_id in (select task_id from first) and state = 'waiting'
-      returning task_id, name, lane, payload, correlation_id, subject, attempts`;
+    const { sql } = this.#pool;
+    return sql<TakenTask[]>`
+      select * from work_take(${names as string[]}::text[], ${most}::int, ${after ?? null}::text, ${busy as string[]}::text[], ${sql.json(held)}::jsonb,
+        ${abreast}::int, ${worker}, ${now}, ${until})`;
   }
 
   /** Takes the task that waits under a key, due or not. */

@@ -326,6 +326,25 @@ describe('a task', () => {
     await eventually(states).toEqual([]);
   });
 
+  test('is found by few reads, however many wait in its lane, in a busy one, or for another day', async () => {
+    const [now, until] = [clock.now(), new Date(clock.now().getTime() + 30_000)];
+    await pool.raw`
+      insert into work_tasks (task_id, name, lane, payload, correlation_id, subject, due_at, created_at)
+      select gen_random_uuid(), case when n % 3 = 0 then 'other' else 'send' end,
+        case when n <= 10000 then 'busy' when n <= 20000 then 'lone' else 'later ' || n % 20 end, '{}', 'c', 's',
+        case when n <= 20000 then ${now}::timestamptz else ${now}::timestamptz + interval '1 day' end, ${now}::timestamptz
+      from generate_series(1, 30000) n`;
+    const [{ plan }] = (await pool.raw<[{ plan: object }]>`
+      explain (analyze, buffers, format json)
+      select * from work_take('{send}', 8, null, '{busy}', '{"busy": 4}', 4, 'here', ${now}::timestamptz, ${until}::timestamptz)`.then(
+      ([row]) => [{ plan: (Object.values(row as object)[0] as [{ Plan: object }])[0].Plan }],
+    )) as [{ plan: { 'Actual Rows': number; 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
+    expect(plan).toMatchObject({ 'Actual Rows': 4 });
+    // All of them are some seven hundred pages.
+    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(150);
+    await pool.raw`truncate work_tasks`;
+  });
+
   test('that runs when the service stops is given back, and the try does not count', async () => {
     const made = await runner(
       (_, { signal }) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
