@@ -41,7 +41,7 @@ await by.executeProduct({ params: { product_id: 'echo' }, body: { hook: 'hook', 
 const guests = () =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
-    .filter(pid => read(pid, 'cmdline').includes('guest-process.mts') && read(pid, 'status').includes(`PPid:\t${process.pid}\n`));
+    .filter(pid => read(pid, 'cmdline').includes('platform-guest') && read(pid, 'status').includes(`PPid:\t${process.pid}\n`));
 const read = (pid: string, file: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { reasonOf } from '@platform/sdk';
+import { guestCode } from './guest-code.ts';
 import { LockedProcess } from './locked-process.ts';
 import type { Call, Done, FromGuest, Program } from './wire.mts';
 
@@ -71,9 +73,12 @@ export class GuestPool implements AsyncDisposable {
   #next = 1;
   #closed = false;
   #respawned = 0;
+  #code: string | undefined;
 
   constructor(options: GuestPoolOptions) {
     this.#options = options;
+    // By the first execution it is there; whether it can be had at all, that one says.
+    void this.#prepared().catch(() => undefined);
   }
 
   get figures(): { readonly running: number; readonly processes: number; readonly respawned: number; readonly residentBytes: number } {
@@ -92,6 +97,11 @@ export class GuestPool implements AsyncDisposable {
 
   run(execution: Execution): Promise<Outcome> {
     if (this.#closed) return Promise.resolve(failed('execution_timeout', 'The service is stopping.', 0));
+    if (this.#code === undefined)
+      return this.#prepared().then(
+        () => this.run(execution),
+        error => failed('trap', `The engine could not be started: ${reasonOf(error)}`, 0),
+      );
     return new Promise(resolve => {
       const id = this.#next++;
       const running: Running = {
@@ -107,6 +117,10 @@ export class GuestPool implements AsyncDisposable {
       running.timers.push(setTimeout(() => this.#late(id), execution.timeoutMs));
       this.#start(id, running);
     });
+  }
+
+  async #prepared(): Promise<void> {
+    this.#code = await guestCode();
   }
 
   #start(id: number, running: Running): void {
@@ -136,6 +150,7 @@ export class GuestPool implements AsyncDisposable {
   #process(slot: Slot): LockedProcess {
     const { pages, heapMb } = this.#options;
     return new LockedProcess({
+      code: this.#code as string,
       pages,
       heapMb,
       heard: message => this.#heard(slot, message),

@@ -5,7 +5,7 @@ import { Guest, type GuestProgram } from './guest.mts';
 import type { FromGuest, Program, ToGuest } from './wire.mts';
 
 /*
- * What runs in a locked process: it may read this folder and speak to its parent, and nothing else (Node's permission model; no file
+ * What runs in a locked process: it may speak to its parent, and nothing else (Node's permission model; no file
  * system, no network,
  * no processes, no code from strings). One guest at a time has the thread; one that waits for a call of its own leaves it to others.
  */

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import type { FromGuest, ToGuest } from './wire.mts';
 
-const PROGRAM = fileURLToPath(new URL('./guest-process.mts', import.meta.url));
 const MAX_SAID = 4_096;
 
 export interface LockedProcessOptions {
+  /** What it runs. */
+  readonly code: string;
   /** Pages that a memory may have in this process, whatever a module says. */
   readonly pages: number;
   readonly heapMb: number;
@@ -24,8 +24,7 @@ export interface LockedProcessOptions {
  * its deadline costs its process, which is replaced within milliseconds; a supervisor may be away for fifteen minutes while services serve
  * on, and no execution may wait for it. What goes in and out of a guest takes one channel that both ends made together: handed on by a third
  * process, it would be a second protocol with framing of our own, or a copy of every byte. And the mark of who is to blame is an open file
- * without a name, which only a parent can share. So the walls stand here, and are those of a vertical or narrower: no file but this
- * folder, no network, no process, no worker, no addon, no code from strings, no variable of the environment, a bounded heap and bounded
+ * without a name, which only a parent can share. So the walls stand here, and are those of a vertical or narrower: no file, no network, no process, no worker, no addon, no code from strings, no variable of the environment, a bounded heap and bounded
  * memories, and the deadline of each execution in place of the heartbeat. The process is one of its service's group: the supervisor shows it
  * with CPU and memory on the page of the instance, and ends the group when the service is gone, however it went. In one process for
  * all it ends when its channel does.
@@ -38,15 +37,16 @@ export class LockedProcess implements Disposable {
   #ended = false;
   #disposed = false;
 
-  constructor({ pages, heapMb, heard, died }: LockedProcessOptions) {
+  constructor({ code, pages, heapMb, heard, died }: LockedProcessOptions) {
     this.#mark = unnamedFile();
-    this.#child = spawn(process.execPath, [...walls([dirname(PROGRAM)], { pages, heapMb }), PROGRAM], {
+    this.#child = spawn(process.execPath, [...walls([], { pages, heapMb }), '--title=platform-guest', '--input-type=module', '-'], {
       // One arena for all threads, so that little is held when nothing runs.
       env: { MALLOC_ARENA_MAX: '1' },
-      cwd: dirname(PROGRAM),
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc', this.#mark],
+      cwd: '/',
+      stdio: ['pipe', 'ignore', 'pipe', 'ipc', this.#mark],
       serialization: 'advanced',
     });
+    this.#child.stdin?.on('error', () => undefined).end(code);
     this.#child.on('message', message => heard(message as FromGuest));
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       this.#said = (this.#said + chunk.toString('utf8')).slice(-MAX_SAID);
@@ -98,7 +98,7 @@ function unnamedFile(): number {
   }
 }
 
-/** What keeps a process from everything but its parent; it may read `folders`, where its own code lies. */
+/** What keeps a process from everything but its parent; it may read `folders`, where it has code that was not given to it. */
 export const walls = (folders: readonly string[], { pages, heapMb }: { pages: number; heapMb: number }): string[] => [
   '--disable-warning=ExperimentalWarning',
   '--disable-warning=SecurityWarning',
