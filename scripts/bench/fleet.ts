@@ -3,6 +3,7 @@ import { processUsage } from '@platform/kernel/host/machine/process-usage';
 import { recordOf } from '@platform/kernel/storage/process-record';
 import { peerRows } from './fleet/peer-rows.ts';
 import { SupervisedPlatform } from './fleet/supervised-platform.ts';
+import { memoryOf } from './load/held-memory.ts';
 import type { Row } from './row.ts';
 
 const FEW_UPGRADES = 3;
@@ -40,7 +41,9 @@ async function* atRest(platform: SupervisedPlatform): AsyncIterable<Row> {
     unit: '% of a core',
     limit: 1,
   };
-  yield { name: 'supervisor at rest: resident memory', value: after.rss_bytes / 1_048_576, unit: 'MB', limit: 90 };
+  const { own, shared } = memoryOf(platform.pid);
+  const note = `own pages ${Math.round(own / 1_024)} MB; shared with every other service, as pages of the Node binary, ${Math.round(shared / 1_024)} MB`;
+  yield { name: 'supervisor at rest: resident memory', value: after.rss_bytes / 1_048_576, unit: 'MB', limit: 90, note };
 }
 
 /** Fifty upgrades each, one after the other, under a load that is never still. */

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Platform } from '../../../e2e/fixtures/platform.ts';
 import { GuestPool } from '../../../plugins/functions/src/isolation/guest-pool.ts';
 import { ECHO, metered } from '../../../plugins/functions/test/fixtures/guests.ts';
+import { type HeldMemory, memoryOf } from '../load/held-memory.ts';
 import type { Row } from '../row.ts';
 
 const IDLE_MS = 15_000;
@@ -33,30 +34,14 @@ export async function* memoryRows(): AsyncGenerator<Row> {
   for (let left = EXECUTIONS; left > 0; left -= 10)
     await Promise.all(Array.from({ length: 10 }, () => pool.run({ ...execution, call: async () => ({ fuel: 0 }) })));
   await delay(IDLE_MS);
-  const processes = [serviceProcess(), ...pool.pids.map(String)].map(heldBy);
+  const processes = [serviceProcess(), ...pool.pids.map(String)].map(memoryOf);
   const sum = (of: 'own' | 'shared') => processes.reduce((total, each) => total + each[of], 0);
   const value = (sum('own') + Math.max(...processes.map(({ shared }) => shared))) / MB;
-  const note = `own pages of the service ${Math.round((processes[0] as Held).own / MB)} MB and of the children ${processes
+  const note = `own pages of the service ${Math.round((processes[0] as HeldMemory).own / MB)} MB and of the children ${processes
     .slice(1)
     .map(({ own }) => Math.round(own / MB))
     .join(' and ')} MB, shared pages once; resident sets added up ${Math.round((sum('own') + sum('shared')) / MB)} MB`;
   yield { name: 'idle memory of the service with two children', value, unit: 'MB', limit: 180, note };
-}
-
-interface Held {
-  readonly own: number;
-  readonly shared: number;
-}
-
-/** Kilobytes that only this process holds, and those that it shares with others. */
-function heldBy(pid: string): Held {
-  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
-  const sum = (kind: string) =>
-    [...rollup.matchAll(new RegExp(`^${kind}_(?:Clean|Dirty):\\s+(\\d+)`, 'gm'))].reduce(
-      (total, [, kilobytes]) => total + Number(kilobytes),
-      0,
-    );
-  return { own: sum('Private'), shared: sum('Shared') };
 }
 
 /** The process that the supervisor started for the service last. */
