@@ -1,4 +1,4 @@
-import type { Messages } from './messages.ts';
+import type { Messages } from './messages-en.ts';
 
 /** Names and numbers stand between U+2068 and U+2069, so that a Latin one does not turn the sentence around. */
 export const ar: Messages = {

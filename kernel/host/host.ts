@@ -4,56 +4,20 @@ import { join } from 'node:path';
 import { SYSTEM } from '@platform/sdk';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
-import type { PqMode } from '../identity/certificates/tls.ts';
 import { openAuthority } from '../identity/certificates/trust-anchors.ts';
-import type { BackendLimits } from '../routing/connection-pool.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, platformHost, publicOrigin } from './boot/bootstrap.ts';
 import { buildHash } from './boot/build.ts';
 import { lockDataDir } from './machine/data-dir-lock.ts';
 import { type Ground, joinGround, openGround } from './boot/ground.ts';
 import { HostWorkload } from './machine/host-workload.ts';
-import type { Invitation } from './machine/invitation.ts';
 import type { FoundPlugin } from './plugin/loader.ts';
 import { PlatformProcess } from './platform-process.ts';
 import type { LocalProcessHost } from './process/local-process-host.ts';
 import { machineOf, verticalService } from './process/machine.ts';
 import { PluginWatch } from './plugin/plugin-watch.ts';
 import { type FailedPlugin, importAll, readAll, readAllSettings, refuseUnknownSettings } from './plugin/plugin-intake.ts';
-
-export interface HostOptions {
-  readonly domain: string;
-  readonly production: boolean;
-  readonly dataDir: string;
-  readonly edgePort: number;
-  readonly logLevel: string;
-  readonly pqMode: PqMode;
-  /** Address of this machine in the fleet. */
-  readonly ip: string;
-  /** How long a process lives on whose host is gone, until another host takes it over; 0 for as long as it takes. */
-  readonly orphanMs: number;
-  readonly releasesDir: string | undefined;
-  /** The fleet that invited this machine; its own where there is none. */
-  readonly join?: Invitation;
-  /** Days of the authority's certificates, when they are made; the usual ones where nothing is said. */
-  readonly validity?: { readonly rootDays: number; readonly intermediateDays: number };
-  readonly databaseUrl: string | undefined;
-  readonly keyValueUrl: string | undefined;
-  readonly backends?: BackendLimits;
-  readonly pluginDirs: readonly string[];
-  /** Platform services to run, by id; those of the distribution. */
-  readonly services: readonly string[];
-  /** One process per service instead of one for all. */
-  readonly split: boolean;
-  /** Runs verticals in the host process; development only. */
-  readonly trustVerticals: boolean;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What the distribution sets; every name of it must be a setting of something. */
-  readonly shipped?: Readonly<Record<string, string>>;
-  readonly pretty: boolean;
-  readonly preferKeyValue?: 'wasm' | 'path';
-  readonly progress: (text: string) => void;
-}
+import type { HostOptions } from './host-options.ts';
 
 const BOOTSTRAP_PASSWORD = 'bootstrap.password';
 

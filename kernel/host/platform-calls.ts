@@ -7,7 +7,7 @@ import type { EnvironmentState } from '../identity/environment-states.ts';
 import type { AccessSources } from '../identity/tokens/access-closure.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { DeliveryTargets } from '../outbox/relay/bus-delivery.ts';
-import type { ConsumerBus, Lost, StreamEntry } from '../outbox/consumption/event-consumer.ts';
+import type { ConsumerBus, Lost, StreamEntry } from '../outbox/consumption/consumer-bus.ts';
 import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';

@@ -9,6 +9,7 @@ import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
 import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
 import { closed, readQuery, Validator } from './schema.ts';
+import type { Incoming, Outgoing } from './operation-call.ts';
 
 export interface OperationHost {
   readonly service: string;
@@ -26,28 +27,6 @@ export interface OperationHost {
 }
 
 /** A request as any transport delivers it. The body is read only after the gate. */
-export interface Incoming {
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams | Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly identity: () => Promise<Identity>;
-  readonly body: (limit: number) => Promise<unknown>;
-  readonly correlationId: string;
-  /** Made when first asked for: most handlers never do. */
-  readonly signal: () => AbortSignal;
-  readonly ip: string;
-  readonly hostname: string;
-  readonly tenant: Request['tenant'];
-  readonly peer: Request['peer'];
-  /** The verb, where the route takes any. */
-  readonly method?: string;
-}
-export interface Outgoing {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly value: unknown;
-}
-
 interface OpenGate {
   readonly key: string;
   readonly principals: readonly string[] | undefined;

@@ -1,4 +1,4 @@
-import type { StreamEntry } from '../outbox/consumption/event-consumer.ts';
+import type { StreamEntry } from '../outbox/consumption/consumer-bus.ts';
 
 interface Consumed {
   readonly body: {

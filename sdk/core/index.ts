@@ -14,7 +14,7 @@ export type { Connection, NodeExchange, RawExchange } from './src/request/exchan
 export type { Request, RequestOf } from './src/request/request.ts';
 export type { EnvironmentRows } from './src/data/environment-rows.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/data/tx.ts';
-export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/contract/task.ts';
+export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/context/task-queue.ts';
 export type { OrderKind, PagePart, PageSpec } from './src/data/paging.ts';
 export type { Sql } from './src/data/sql.ts';
 export type { Cache, CacheOptions } from './src/context/cache.ts';
@@ -58,7 +58,7 @@ export { SealedFile } from './src/sealed-file.ts';
 export { isUnavailable } from './src/unavailable.ts';
 export { isReply, notModified, reply, type Reply } from './src/request/reply.ts';
 export { SYSTEM } from './src/context/system.ts';
-export type { Delivery, StreamItem } from './src/context/plugin.ts';
+export type { Delivery, StreamItem } from './src/request/delivery.ts';
 export type { Lock, Locked, LockOptions } from './src/context/lock.ts';
 export type { Counted, Limit, LimitOptions } from './src/context/limit.ts';
 export type { Manifest } from './src/contract/manifest.ts';

@@ -1,6 +1,6 @@
 import { newId } from '@platform/kernel/base/ids';
 import type { Manifest } from '@platform/kernel/base/manifest';
-import type { StreamEntry } from '@platform/kernel/outbox/consumption/event-consumer';
+import type { StreamEntry } from '@platform/kernel/outbox/consumption/consumer-bus';
 
 /** Long beside what an event takes, short beside what a test may. */
 const DEADLINE_MS = 20_000;

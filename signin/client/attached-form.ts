@@ -1,4 +1,5 @@
-import { filled, type Messages } from '../messages.ts';
+import { filled } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 import { ApiProblem } from './identity-api.ts';
 
 type Values = Record<string, string>;

@@ -1,4 +1,5 @@
-import { type Messages, messagesOf } from '../messages.ts';
+import { messagesOf } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 import { contextOf, type OAuthContext, pathWith } from '../oauth-context.ts';
 import { clientAddress, ownPath } from './destination.ts';
 import { ApiProblem, type IdentityApi } from './identity-api.ts';

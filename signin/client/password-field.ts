@@ -1,4 +1,5 @@
-import { filled, type Messages } from '../messages.ts';
+import { filled } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 
 export function attachPasswordField(field: HTMLElement, m: Messages): void {
   const input = field.querySelector('input') as HTMLInputElement;

@@ -1,5 +1,6 @@
 import { html } from '../markup.ts';
-import { filled, type Messages } from '../messages.ts';
+import { filled } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 import { pathWith } from '../oauth-context.ts';
 import { form, notice, passwordField, submitButton, textField } from './controls.ts';
 import type { Invitation, StepPage } from './step-page.ts';

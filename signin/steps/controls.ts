@@ -1,5 +1,5 @@
 import { html, type Markup } from '../markup.ts';
-import type { Messages } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 
 interface TextField {
   name: string;

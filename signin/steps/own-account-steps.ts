@@ -1,5 +1,5 @@
 import { html, type Markup } from '../markup.ts';
-import type { Messages } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 import { pathWith, type Query } from '../oauth-context.ts';
 import { alertSlot, form, notice, passwordField, submitButton, textField } from './controls.ts';
 import type { StepPage } from './step-page.ts';

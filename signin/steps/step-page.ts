@@ -1,5 +1,5 @@
 import type { Markup } from '../markup.ts';
-import type { Messages } from '../messages.ts';
+import type { Messages } from '../messages-en.ts';
 import type { Query } from '../oauth-context.ts';
 
 /** Who invites where to, and whom. */

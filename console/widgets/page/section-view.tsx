@@ -47,7 +47,9 @@ function SectionView({ section }: { section: Section }) {
     case 'actions':
       return <ActionsSection section={section} title={section.title} />;
     case 'tabs':
-      return <TabsSection section={section} title={section.title} />;
+      return (
+        <TabsSection section={section} title={section.title} show={(sections, key) => <SectionList key={key} sections={sections} />} />
+      );
     case 'notice':
       return (
         <div className="notice" data-tone={section.tone} role="note">

@@ -1,9 +1,15 @@
-import { useId, useState } from 'react';
-import type { TabsSection as Definition } from '../../api/page-def.ts';
-import { SectionList } from './section-view.tsx';
+import { type ReactNode, useId, useState } from 'react';
+import type { Section, TabsSection as Definition } from '../../api/page-def.ts';
+
+interface Tabs {
+  section: Definition;
+  title?: string | undefined;
+  /** Draws what stands on a tab; `key` tells one tab's from another's. */
+  show(sections: readonly Section[], key: number): ReactNode;
+}
 
 /** Arrow keys move between tabs; only the chosen one reads its data. */
-export function TabsSection({ section, title }: { section: Definition; title?: string | undefined }) {
+export function TabsSection({ section, title, show }: Tabs) {
   const [chosen, setChosen] = useState(0);
   const id = useId();
   const last = section.tabs.length - 1;
@@ -36,7 +42,7 @@ export function TabsSection({ section, title }: { section: Definition; title?: s
         ))}
       </div>
       <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${chosen}`}>
-        {tab && <SectionList key={chosen} sections={tab.sections} />}
+        {tab && show(tab.sections, chosen)}
       </div>
     </section>
   );

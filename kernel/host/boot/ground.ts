@@ -3,7 +3,7 @@ import { anchorsOf, type Authority, type TrustAnchors } from '../../identity/cer
 import { connectKeyValue } from '../../storage/key-value.ts';
 import { RestrictedLogins } from '../../storage/valkey/restricted-logins.ts';
 import { HOST_WORKLOAD } from './bootstrap.ts';
-import type { HostOptions } from '../host.ts';
+import type { HostOptions } from '../host-options.ts';
 import { openStores, type Stores } from './stores.ts';
 
 /** What a machine stands on: stores and trust of its own, or those of the fleet it joined. */

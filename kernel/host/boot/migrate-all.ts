@@ -3,7 +3,7 @@ import { anchorsOf, openAuthority } from '../../identity/certificates/trust-anch
 import { Workload } from '../../identity/workload.ts';
 import type { Directory } from '../../routing/directory.ts';
 import { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
-import type { HostOptions } from '../host.ts';
+import type { HostOptions } from '../host-options.ts';
 import { lockDataDir } from '../machine/data-dir-lock.ts';
 import { importPlugin } from '../plugin/loader.ts';
 import { mintFor } from '../machine/mint.ts';

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
 import { readInvitation } from '../machine/invitation.ts';
-import type { HostOptions } from '../host.ts';
+import type { HostOptions } from '../host-options.ts';
 import { shippedServices } from '../plugin/plugin-intake.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

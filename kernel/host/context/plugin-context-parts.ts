@@ -17,7 +17,7 @@ import type { DisposalStack } from '../../base/disposal-stack.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { Identity } from '../../identity/tokens/verifier.ts';
 import type { Workload } from '../../identity/workload.ts';
-import type { ConsumerBus } from '../../outbox/consumption/event-consumer.ts';
+import type { ConsumerBus } from '../../outbox/consumption/consumer-bus.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import type { PolicyPort } from '../../policy/policy-port.ts';
 import type { BackendPools } from '../../routing/backend-pools.ts';

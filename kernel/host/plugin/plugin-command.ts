@@ -8,7 +8,7 @@ import { anchorsOf, readAuthority } from '../../identity/certificates/trust-anch
 import { runningValkeyUrl } from '../../storage/valkey/embedded-valkey.ts';
 import { openLog } from '../../telemetry/log.ts';
 import { isRunning } from '../machine/data-dir-lock.ts';
-import type { HostOptions } from '../host.ts';
+import type { HostOptions } from '../host-options.ts';
 import { HostWorkload } from '../machine/host-workload.ts';
 import { shareHostPackages } from './loader.ts';
 import { hostOptions } from '../boot/options.ts';

@@ -1,6 +1,7 @@
 import type { Logger } from '@platform/sdk';
 import type { Clock } from '../../base/clock.ts';
-import { type ConsumerBus, EventConsumer } from '../../outbox/consumption/event-consumer.ts';
+import { EventConsumer } from '../../outbox/consumption/event-consumer.ts';
+import type { ConsumerBus } from '../../outbox/consumption/consumer-bus.ts';
 
 /** The family is open to any vertical; only the platform's own word changes policies. */
 const TOLD = /^platform:[a-z0-9]+:policy:updated$/;

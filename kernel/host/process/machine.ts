@@ -4,7 +4,7 @@ import type { Manifest } from '../../base/manifest.ts';
 import { type Bootstrap, platformHost } from '../boot/bootstrap.ts';
 import { buildHash } from '../boot/build.ts';
 import { enrollmentsOf } from '../machine/enrollment.ts';
-import type { HostOptions } from '../host.ts';
+import type { HostOptions } from '../host-options.ts';
 import type { HostWorkload } from '../machine/host-workload.ts';
 import type { FoundPlugin } from '../plugin/loader.ts';
 import { invite } from '../machine/invitation.ts';

@@ -6,10 +6,9 @@ import { gateActions } from '../../http/operation.ts';
 import { pageDefinition } from '../../http/pages/page-definition.ts';
 import { gatesOfPage, pageGates } from '../../http/pages/page-resources.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
+import type { ServiceInstanceParts } from './service-instance-parts.ts';
 import type { ServiceSight } from './service-sight.ts';
 import type { StreamTickets } from '../../http/doors/stream-tickets.ts';
-
-type Failed = readonly { plugin: string; reason: string }[];
 
 export interface KernelRouteParts {
   readonly manifest: Manifest;
@@ -17,7 +16,7 @@ export interface KernelRouteParts {
   readonly startedAt: number;
   readonly sight: ServiceSight;
   /** Plugins that are not running, and services whose process was given up on. */
-  readonly failedPlugins: () => Failed | Promise<Failed>;
+  readonly failedPlugins: ServiceInstanceParts['failedPlugins'];
   /** Whether the caller passes one of a page's gates. */
   readonly allows: (caller: NonNullable<Request['caller']>, actions: readonly string[]) => Promise<boolean>;
   readonly described: () => Readonly<Record<string, MountedRoute['route']>>;

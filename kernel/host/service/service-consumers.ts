@@ -1,4 +1,5 @@
-import { EventConsumer, type StreamEntry } from '../../outbox/consumption/event-consumer.ts';
+import { EventConsumer } from '../../outbox/consumption/event-consumer.ts';
+import type { StreamEntry } from '../../outbox/consumption/consumer-bus.ts';
 import { once } from '../../outbox/consumption/inbox.ts';
 import { OrderedConsumer } from '../../outbox/consumption/ordered-consumer.ts';
 import { takeLead } from './consumer-lead.ts';

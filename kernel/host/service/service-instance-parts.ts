@@ -4,7 +4,7 @@ import type { Manifest } from '../../base/manifest.ts';
 import type { EnvironmentStates } from '../../identity/environment-states.ts';
 import type { Verifier } from '../../identity/tokens/verifier.ts';
 import type { Workload } from '../../identity/workload.ts';
-import type { ConsumerBus } from '../../outbox/consumption/event-consumer.ts';
+import type { ConsumerBus } from '../../outbox/consumption/consumer-bus.ts';
 import type { Relay } from '../../outbox/relay/relay.ts';
 import type { PolicyPort } from '../../policy/policy-port.ts';
 import type { BackendPools } from '../../routing/backend-pools.ts';
@@ -12,7 +12,8 @@ import type { ServiceCaller } from '../../routing/service-caller.ts';
 import type { SecretChain } from '../../secrets/secret-chain.ts';
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import type { KeySettings } from '../keys/key-settings.ts';
-import type { KernelRouteParts } from './kernel-routes.ts';
+
+type FailedPlugins = readonly { plugin: string; reason: string }[];
 
 /** What one service in a process is made of. */
 export interface ServiceInstanceParts {
@@ -47,6 +48,6 @@ export interface ServiceInstanceParts {
   readonly platform: Context<never>['platform'];
   readonly instance: string;
   readonly build: string;
-  readonly failedPlugins: KernelRouteParts['failedPlugins'];
+  readonly failedPlugins: () => FailedPlugins | Promise<FailedPlugins>;
   readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
 }

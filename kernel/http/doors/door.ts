@@ -7,7 +7,8 @@ import { actionKey } from '../../identity/tokens/scope-name.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import { writeEventStream } from './event-stream.ts';
 import { CORRELATION_HEADER, type Exchange } from './exchange.ts';
-import type { Incoming, Operation } from '../operation.ts';
+import type { Operation } from '../operation.ts';
+import type { Incoming } from '../operation-call.ts';
 import { webRequest, writeResponse } from './web-exchange.ts';
 import { writeAnswer } from '../write-answer.ts';
 

@@ -1,7 +1,7 @@
 import type { Identity, Verifier, VerifyRequest } from '../../identity/tokens/verifier.ts';
 import type { Mounted } from './door.ts';
 import { type Exchange, readJson } from './exchange.ts';
-import type { Incoming } from '../operation.ts';
+import type { Incoming } from '../operation-call.ts';
 import type { StreamTickets } from './stream-tickets.ts';
 
 export interface IncomingOptions {

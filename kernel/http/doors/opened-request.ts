@@ -1,5 +1,5 @@
 import type { Request } from '@platform/sdk';
-import type { Incoming } from '../operation.ts';
+import type { Incoming } from '../operation-call.ts';
 
 /**
  * A request as its handler sees it. A class for its one getter: in a literal, a getter gives every object a shape of its own, and such

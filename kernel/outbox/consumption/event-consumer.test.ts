@@ -1,7 +1,9 @@
 import type { Logger } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../base/clock.ts';
-import { type ConsumerOptions, EventConsumer, type StreamEntry } from './event-consumer.ts';
+import { EventConsumer } from './event-consumer.ts';
+import type { ConsumerOptions } from './consumer-options.ts';
+import type { StreamEntry } from './consumer-bus.ts';
 import { eventually } from '../../storage/fixtures/eventually.ts';
 import { HandBus } from '../fixtures/hand-bus.ts';
 

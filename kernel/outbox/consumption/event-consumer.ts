@@ -1,77 +1,9 @@
-import type { Logger } from '@platform/sdk';
 import { backoff } from '../../base/backoff.ts';
-import { type Clock, pause } from '../../base/clock.ts';
+import { pause } from '../../base/clock.ts';
 import { handleOnce, typesOf, wants } from './handling.ts';
-import { Leaseholder, type Refusal } from './leaseholder.ts';
-
-/** An entry as the bus hands it out (G-K-12). */
-export interface StreamEntry {
-  readonly message_id: string;
-  readonly event_type: string;
-  readonly env_id: string;
-  readonly stream_family: string;
-  readonly payload: object;
-  readonly correlation_id: string;
-  readonly idempotency_key: string;
-  readonly delivery_count?: number;
-  readonly replayed_from_dlq?: true;
-}
-
-/** Entries in the hands of a consumer. */
-export interface Held {
-  readonly env_id: string;
-  readonly stream_family: string;
-  readonly consumer_group: string;
-  readonly consumer: string;
-  readonly message_ids: readonly string[];
-}
-/** Those that were not its own any more: somebody else has taken them, after a minute without a word. */
-export interface Lost {
-  readonly lost?: readonly string[];
-}
-
-/** The bus as a consumer needs it: any environment at once, one family, one group. */
-export interface ConsumerBus {
-  consume(
-    request: {
-      env_id: '*';
-      stream_family: string;
-      consumer_group: string;
-      consumer: string;
-      count: number;
-      block_ms: number;
-      start: 'earliest' | 'latest';
-      types?: readonly string[];
-      pending?: boolean;
-    },
-    signal: AbortSignal,
-  ): Promise<{ readonly entries: readonly StreamEntry[]; readonly gaps?: readonly object[] }>;
-  ack(request: Held): Promise<Lost>;
-  nack(request: Held & Refusal): Promise<Lost>;
-  extend(request: Held): Promise<Lost>;
-  close(request: { stream_family: string; consumer_group: string }): Promise<void>;
-}
-
-export interface ConsumerOptions {
-  readonly bus: ConsumerBus;
-  readonly log: Logger;
-  readonly service: string;
-  readonly name: string;
-  readonly family: string;
-  /** `*`, or the one event to handle; the bus keeps everything else of the family to itself. */
-  readonly event: string;
-  /** How many lanes are handled at once; one after another when absent. */
-  readonly concurrency?: number;
-  /** Shared by all processes of the service, or this process's own and gone with it. */
-  readonly delivery: 'fleet' | 'process';
-  readonly instance: string;
-  readonly clock: Clock;
-  readonly handle: (entry: StreamEntry) => Promise<void>;
-  /** Pause before the bus is asked again when it could not be reached; longer with every failure when absent. */
-  readonly reconnectMs?: number;
-  /** Writes the mark of a handler that opened no transaction; false when it was there already. */
-  readonly mark?: (consumer: string, key: string) => Promise<boolean>;
-}
+import { Leaseholder } from './leaseholder.ts';
+import type { StreamEntry } from './consumer-bus.ts';
+import type { ConsumerOptions } from './consumer-options.ts';
 
 const COUNT = 50;
 const BLOCK_MS = 10_000;

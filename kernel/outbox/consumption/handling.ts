@@ -1,7 +1,8 @@
 import { isProblem } from '@platform/sdk';
 import { inScope } from '../../telemetry/request-scope.ts';
 import { AlreadyHandled, consuming } from './consumption.ts';
-import type { ConsumerOptions, StreamEntry } from './event-consumer.ts';
+import type { ConsumerOptions } from './consumer-options.ts';
+import type { StreamEntry } from './consumer-bus.ts';
 
 /** How a handler ended: done (now or before), or failed, with whether another try can help. */
 export type Handled =

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../base/clock.ts';
-import type { StreamEntry } from './event-consumer.ts';
+import type { StreamEntry } from './consumer-bus.ts';
 import { Leaseholder } from './leaseholder.ts';
 
 test('what is acknowledged right after the bus answered is told as well, and not with the next one', async () => {

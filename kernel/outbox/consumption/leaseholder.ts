@@ -1,17 +1,10 @@
 import type { Logger } from '@platform/sdk';
 import type { Clock } from '../../base/clock.ts';
-import type { ConsumerBus, Lost, StreamEntry } from './event-consumer.ts';
+import type { ConsumerBus, Lost, StreamEntry } from './consumer-bus.ts';
+import type { Refusal } from './consumer-bus.ts';
 
 /** A third of the bus's minute: two of three words may be lost. */
 const WORD_EVERY_MS = 20_000;
-
-export interface Refusal {
-  readonly retry_after_secs: number;
-  readonly reason: string;
-  readonly dead_letter?: boolean;
-  /** Tries before this one that the bus has not heard of. */
-  readonly earlier?: readonly { readonly at: string; readonly reason: string }[];
-}
 
 /**
  * Entries that were read and are not settled: as long as they are here the bus hears that they are being worked on, so that nobody else

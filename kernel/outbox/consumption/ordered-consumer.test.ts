@@ -2,7 +2,7 @@ import { type Logger, ProblemError } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../base/clock.ts';
 import { eventually } from '../../storage/fixtures/eventually.ts';
-import type { StreamEntry } from './event-consumer.ts';
+import type { StreamEntry } from './consumer-bus.ts';
 import { HandBus } from '../fixtures/hand-bus.ts';
 import { OrderedConsumer } from './ordered-consumer.ts';
 

@@ -1,6 +1,7 @@
 import { backoff } from '../../base/backoff.ts';
 import { pause } from '../../base/clock.ts';
-import type { ConsumerOptions, StreamEntry } from './event-consumer.ts';
+import type { ConsumerOptions } from './consumer-options.ts';
+import type { StreamEntry } from './consumer-bus.ts';
 import { type Handled, handleOnce, typesOf, wants } from './handling.ts';
 import { Leaseholder } from './leaseholder.ts';
 

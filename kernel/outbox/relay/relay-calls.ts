@@ -1,5 +1,5 @@
 import { type DeliveryResult, type OutboxRow, unanswered } from './delivery.ts';
-import type { RelayOptions } from './relay.ts';
+import type { RelayOptions } from './relay-options.ts';
 
 /** The calls of the relay that carry the rows of one service, each with its deadline. */
 export class RelayCalls {

@@ -5,7 +5,7 @@ import { ANY } from '../outbox.ts';
 import { type OutboxRow, outcomeOf, unanswered } from './delivery.ts';
 import { dueRows, type Head, heads, type OutboxState, stateOf, stepDown, sweep } from '../outbox-store.ts';
 import { outcomeWriter } from './outcome-writer.ts';
-import type { RelayOptions } from './relay.ts';
+import type { RelayOptions } from './relay-options.ts';
 import { RelayCalls } from './relay-calls.ts';
 
 const BATCH = 100;

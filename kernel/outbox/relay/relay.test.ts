@@ -9,7 +9,8 @@ import { type Call, FakeBus } from '../fixtures/fake-bus.ts';
 import { ManualClock } from '../fixtures/manual-clock.ts';
 import { drop, insertEvents, type OutboxEvent, release } from '../outbox.ts';
 import { OUTBOX_MIGRATIONS } from '../outbox-schema.ts';
-import { Relay, type RelayOptions } from './relay.ts';
+import { Relay } from './relay.ts';
+import type { RelayOptions } from './relay-options.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 

@@ -1,21 +1,8 @@
 import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
-import type { Deliver } from './delivery.ts';
 import type { OutboxState } from '../outbox-store.ts';
-import { type RelayClock, systemClock } from './relay-clock.ts';
+import { systemClock } from './relay-clock.ts';
 import { RelaySource } from './relay-source.ts';
-
-export interface RelayLog {
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export interface RelayOptions {
-  readonly deliver: Deliver;
-  readonly log: RelayLog;
-  readonly clock?: RelayClock;
-  /** After this a call counts as unanswered, though it may have arrived: the idempotency key makes the repeat harmless. */
-  readonly callTimeoutMs?: number;
-}
+import type { RelayOptions } from './relay-options.ts';
 
 export interface AttachOptions {
   /** The safety net under NOTIFY: 2 s; `acme` and `post` use 5 s. */

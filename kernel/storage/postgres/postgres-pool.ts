@@ -3,7 +3,7 @@ import type postgres from 'postgres';
 import { driver } from './postgres-driver.ts';
 import { TYPES } from './postgres-types.ts';
 import { guardedTransaction } from '../schema/guarded-transaction.ts';
-import { EVERY_ENVIRONMENT } from '../schema/row-security.ts';
+import { EVERY_ENVIRONMENT } from '../schema/row-environment.ts';
 import { RenewedDriver } from './renewed-driver.ts';
 import { type Sql, toSql } from '../schema/sql.ts';
 

@@ -1,9 +1,7 @@
 import type postgres from 'postgres';
 import type { PostgresPool } from '../postgres/postgres-pool.ts';
+import { SETTING, EVERY } from './row-environment.ts';
 
-/** The setting that says whose rows a transaction is about. */
-const SETTING = 'app.env_id';
-const EVERY = '*';
 const POLICY = 'rows_of_environment';
 
 /** Says in words what is missing: without it a forgotten environment would look like an empty table. */
@@ -58,6 +56,3 @@ export function nameEnvironment(tx: postgres.TransactionSql | postgres.Sql, envI
   named.catch(() => undefined);
   return named;
 }
-
-/** A connection's own setting, for a pool whose every statement is about all environments. */
-export const EVERY_ENVIRONMENT = { [SETTING]: EVERY };

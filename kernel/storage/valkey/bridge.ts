@@ -1,6 +1,7 @@
 import { type Server, type Socket, createServer } from 'node:net';
 import { WASI } from 'node:wasi';
 import { internalClient, type InternalClient } from './internal-client.ts';
+import type { BridgeConnection } from './bridge-connection.ts';
 
 /** Must match the C side: host file descriptors start here, and these are the masks of its event loop. */
 const FIRST_FD = 4096;
@@ -11,17 +12,6 @@ const MAX_BUFFERED = 1024 * 1024;
 const STEPS_PER_TURN = 64;
 
 /** What the server sees of one connection; {@link InternalClient} is the one that is no socket. */
-export interface BridgeConnection {
-  readonly input: Buffer[];
-  offset: number;
-  ended: boolean;
-  /** False while so much output waits that the server should hold the rest itself, where its limits apply. */
-  writable(): boolean;
-  write(bytes: Buffer): void;
-  consumed(bytes: number): void;
-  destroy(): void;
-}
-
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   rk_boot(port: number): number;

@@ -1,4 +1,4 @@
-import type { BridgeConnection } from './bridge.ts';
+import type { BridgeConnection } from './bridge-connection.ts';
 
 /** Commands from the process that carries the server, over no socket: it can set the password before anybody can connect. */
 export interface InternalClient {

@@ -1,4 +1,5 @@
-import type { BridgeConnection, ValkeyBridge } from './bridge.ts';
+import type { ValkeyBridge } from './bridge.ts';
+import type { BridgeConnection } from './bridge-connection.ts';
 
 /** A connection to the server inside this process, in bytes. */
 export interface RawConnection {

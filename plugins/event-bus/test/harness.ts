@@ -9,7 +9,7 @@ import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
 import { keyValuePort } from '../../../kernel/host/service/key-value-port.ts';
 import { consumerBus, deliveryTargets } from '../../../kernel/host/platform-calls.ts';
 import { ServiceInstance } from '../../../kernel/host/service/service-instance.ts';
-import type { Outgoing } from '../../../kernel/http/operation.ts';
+import type { Outgoing } from '../../../kernel/http/operation-call.ts';
 import { EnvironmentStates } from '@platform/kernel/identity/environment-states';
 import type { Identity, Verifier } from '../../../kernel/identity/tokens/verifier.ts';
 import type { Workload } from '../../../kernel/identity/workload.ts';

@@ -1,4 +1,5 @@
-import { filled, type Messages } from '../../messages.ts';
+import { filled } from '../../messages.ts';
+import type { Messages } from '../../messages-en.ts';
 import { AttachedForm } from '../attached-form.ts';
 import { type Account, ApiProblem, type ConsentClient } from '../identity-api.ts';
 import type { Page } from '../page.ts';

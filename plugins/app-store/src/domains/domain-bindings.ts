@@ -5,13 +5,8 @@ import type { InstanceRow } from '../instances/instance-row.ts';
 import type { Instances } from '../instances/instances.ts';
 import { type DomainChallenges, type Method, newChallenge, txtName } from './domain-challenge.ts';
 import type { DomainMapping } from './domain-mapping.ts';
+import type { BindingRow } from './binding-row.ts';
 
-/** A domain that an application asks for, as it is stored. */
-export interface BindingRow extends Omit<DomainBinding, 'txt_name'> {
-  readonly env_id: string;
-  readonly org_id: string;
-  readonly created_at: string;
-}
 interface Parts {
   readonly challenges: DomainChallenges;
   readonly instances: Instances;

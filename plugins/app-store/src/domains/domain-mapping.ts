@@ -4,7 +4,7 @@ import { type Ctx, isRefusal } from '../context.ts';
 import type { InstanceRow } from '../instances/instance-row.ts';
 import type { Instances } from '../instances/instances.ts';
 import { callbacksOf } from '../provisioning/tenant-hosts.ts';
-import type { BindingRow } from './domain-bindings.ts';
+import type { BindingRow } from './binding-row.ts';
 import { txtName } from './domain-challenge.ts';
 
 /** What the registry refuses of a custom domain that is gone already. */

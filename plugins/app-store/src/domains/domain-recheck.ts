@@ -1,7 +1,8 @@
 import { isProblem } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Instances } from '../instances/instances.ts';
-import type { BindingRow, DomainBindings } from './domain-bindings.ts';
+import type { DomainBindings } from './domain-bindings.ts';
+import type { BindingRow } from './binding-row.ts';
 import type { DomainChallenges } from './domain-challenge.ts';
 
 const GIVEN_UP_MS = 72 * 3_600_000;

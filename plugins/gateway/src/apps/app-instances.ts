@@ -1,5 +1,5 @@
 import { type Cache, isProblem } from '@platform/sdk';
-import type { App } from './apps.ts';
+import type { App } from './app.ts';
 import type { AuthHosts } from './auth-hosts.ts';
 import type { Ctx } from '../context.ts';
 

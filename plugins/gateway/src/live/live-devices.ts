@@ -2,7 +2,8 @@ import type { RequestOf, SealedBox } from '@platform/sdk';
 import type { gateway } from '../../contract/index.ts';
 import type { Ctx } from '../context.ts';
 import type { SessionRecord, SessionStore } from '../session/session-store.ts';
-import { type KeptDevice, pushKey } from './push-devices.ts';
+import type { KeptDevice } from './push-devices.ts';
+import { pushKey } from '../session/push-key.ts';
 
 const MOST = 100;
 /** Sessions whose devices are read in one round trip: twenty tokens of 4 KiB each at most. */

@@ -4,6 +4,7 @@ import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
 import type { Guard } from '../session/guard.ts';
 import type { SessionRecord } from '../session/session-store.ts';
+import { pushKey } from '../session/push-key.ts';
 
 const BODY_LIMIT = 16_384;
 const MAX_TOKEN = 4_096;
@@ -26,9 +27,6 @@ export interface KeptDevice {
   readonly app_version: string;
   readonly token_enc: Sealed;
 }
-
-/** Where the devices of a session are kept: they end with it. */
-export const pushKey = (sessionHash: string): string => `bff:push:${sessionHash}`;
 
 /** Devices that a session wants to be reached on (GWY-045; G-BFF-10). Their tokens are sealed, and gone with the session. */
 export class PushDevices {

@@ -1,5 +1,5 @@
 import type { Manifest } from '@platform/sdk';
-import type { App } from '../apps/apps.ts';
+import type { App } from '../apps/app.ts';
 import type { Ctx } from '../context.ts';
 
 /** Never for an application of a tenant (C12). */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type SealedBox, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from '../issuer.ts';
-import { pushKey } from '../live/push-devices.ts';
+import { pushKey } from './push-key.ts';
 import { hashOf, type SessionRecord, SessionStore, sessionKey } from './session-store.ts';
 
 interface Tokens {

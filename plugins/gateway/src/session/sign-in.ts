@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { RawExchange, Sealed, SealedBox } from '@platform/sdk';
-import type { App, Apps, Visit } from '../apps/apps.ts';
+import type { Apps, Visit } from '../apps/apps.ts';
+import type { App } from '../apps/app.ts';
 import type { Ctx } from '../context.ts';
 import { PKCE_COOKIE, pkceCookie, readCookie, SESSION_COOKIE, sessionCookie } from './cookies.ts';
 import { visitOf } from '../door.ts';

@@ -1,4 +1,4 @@
-import type { MailWords } from './mail-words.ts';
+import type { MailWords } from './mail-words-en.ts';
 
 const NOT_YOU = 'إن لم تكن أنت من فعل ذلك، فأعد تعيين كلمة المرور:\n{reset}\nوأخبر أحد المسؤولين.';
 

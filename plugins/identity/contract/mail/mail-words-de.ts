@@ -1,4 +1,4 @@
-import type { MailWords } from './mail-words.ts';
+import type { MailWords } from './mail-words-en.ts';
 
 const NOT_YOU = 'Wenn Sie das nicht waren, setzen Sie Ihr Passwort zurück:\n{reset}\nund sagen Sie es der Administration.';
 

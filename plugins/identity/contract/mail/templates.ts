@@ -1,5 +1,6 @@
 import type { TemplateDecl } from '@platform/sdk/contract';
-import { type Letter, MAIL_WORDS } from './mail-words.ts';
+import { MAIL_WORDS } from './mail-words.ts';
+import type { Letter } from './mail-words-en.ts';
 
 const HOST = 'https://auth.example.org';
 const sample = {

@@ -1,7 +1,7 @@
 import { SYSTEM } from '@platform/sdk';
 import type { Ctx, IdentityTx } from '../context.ts';
 import { PLATFORM_ADMIN } from './effective-access.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 
 const OWNER = 'platform:env:owner';
 

@@ -1,8 +1,10 @@
 import { isProblem, type TaskRun } from '@platform/sdk';
 import { filled, type Locale, spokenOf } from '../../../../signin/messages.ts';
-import { type Letter, MAIL_WORDS } from '../../contract/mail/mail-words.ts';
+import { MAIL_WORDS } from '../../contract/mail/mail-words.ts';
+import type { Letter } from '../../contract/mail/mail-words-en.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
-import { isAddress, type Person } from '../people/people.ts';
+import { isAddress } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 import type { Asked } from './account-requests.ts';
 import { UNNAMED } from './device.ts';
 import type { Realm, Realms } from '../realms.ts';

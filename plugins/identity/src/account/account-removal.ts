@@ -2,7 +2,7 @@ import type { Caller } from '@platform/sdk';
 import { forgetPeople } from '../access/access-version.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { LastAdministrator } from '../access/last-administrator.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 import type { Sessions } from '../sign-in/sessions.ts';
 
 /** The end of an account. What hangs on the person goes by the database's own rules; what only names the person goes here. */

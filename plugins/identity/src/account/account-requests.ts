@@ -1,6 +1,6 @@
 import type { SealedBox, Static, TaskRun } from '@platform/sdk';
 import type { AskedAtThePages } from '../../contract/account-request.ts';
-import type { Headers } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { Realm, Realms } from '../realms.ts';

@@ -1,8 +1,10 @@
 import type { Attempts } from '../sign-in/attempts.ts';
-import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
+import type { BrowserSession } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { Ctx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
-import type { People, PersonWithPassword } from '../people/people.ts';
+import type { People } from '../people/people.ts';
+import type { PersonWithPassword } from '../people/person.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { PasswordDesk } from './password/password-desk.ts';
 

@@ -1,10 +1,12 @@
 import { reply, type Sql } from '@platform/sdk';
 import type { AuthorizationSteps, Interaction } from '../protocol/authorization-steps.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
-import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
+import type { BrowserSession } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { Ctx } from '../context.ts';
 import { methodsOf } from '../mfa/second-factor.ts';
-import { isAddress, type PersonWithPassword } from '../people/people.ts';
+import { isAddress } from '../people/people.ts';
+import type { PersonWithPassword } from '../people/person.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { ProtocolTurn } from '../protocol/protocol-turn.ts';
 import type { Realm } from '../realms.ts';

@@ -1,5 +1,5 @@
 import type { Ctx, IdentityTx } from '../context.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 
 /** What an account signs in with. An account without a password must not lose the last of it. */
 export class SignInMeans {

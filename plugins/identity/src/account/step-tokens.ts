@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { RequestOf, Sql } from '@platform/sdk';
-import { cookieOf, type Headers } from '../sign-in/browser-session.ts';
+import { cookieOf, type Headers } from '../sign-in/request-cookies.ts';
 import type { Contract, Ctx } from '../context.ts';
 
 export type OAuthContext = RequestOf<Contract, 'signIn'>['body']['oauth'];

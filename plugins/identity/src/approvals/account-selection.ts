@@ -6,6 +6,7 @@ import type { Contract, Ctx } from '../context.ts';
 import type { Protocol } from '../protocol/protocol.ts';
 import type { Realm, Realms } from '../realms.ts';
 import type { AccountSource } from './account-source.ts';
+import { partsOf } from './consent-flow.ts';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 const OFFER_S = 3_600;
@@ -82,11 +83,4 @@ export class AccountSelection {
   #notOffered() {
     return this.#ctx.problem('account_not_offered', { detail: 'Choose from the accounts on the page.' });
   }
-}
-
-export const consentFlowOf = (flow: string, uid: string): string => `${flow}.${uid}`;
-
-function partsOf(consentFlow: string): { flow: string; uid: string } {
-  const at = consentFlow.indexOf('.');
-  return at < 0 ? { flow: consentFlow, uid: '' } : { flow: consentFlow.slice(0, at), uid: consentFlow.slice(at + 1) };
 }

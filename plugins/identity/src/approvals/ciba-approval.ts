@@ -1,19 +1,17 @@
-import { isId, type RequestOf } from '@platform/sdk';
-import type Provider from 'oidc-provider';
-import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
+import type { RequestOf } from '@platform/sdk';
+import { errors } from 'oidc-provider';
+import type { BrowserSession } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { People } from '../people/people.ts';
 import type { Protocol } from '../protocol/protocol.ts';
 import type { Realm, Realms } from '../realms.ts';
-import type { TokenVerifier } from '../protocol/token-verifier.ts';
-import type { CibaNotice } from './ciba-notice.ts';
+import { actorOf, type CibaRequest } from './ciba-feature.ts';
 import { addScopes, type Consents } from './consents.ts';
 import { decideOnce } from './device-approval.ts';
 
-type CibaRequest = InstanceType<Provider['BackchannelAuthenticationRequest']>;
 interface Parts {
   readonly browser: BrowserSession;
   readonly clients: ClientDirectory;
@@ -23,8 +21,6 @@ interface Parts {
   readonly protocol: Protocol;
   readonly realms: Realms;
 }
-const MARK = 'actor:';
-const BINDING_MESSAGE = /^[\p{L}\p{N}\p{P}\p{Zs}]{1,128}$/u;
 
 /** Somebody of the staff asks to act for a customer; only the customer who was named decides (G-AUTH-03, G-BFF-07). */
 export class CibaApproval {
@@ -109,53 +105,3 @@ export class CibaApproval {
 }
 
 const paramsOf = (request: CibaRequest) => (request.params ?? {}) as Record<string, unknown>;
-
-/** The member of the staff a request was made for. */
-export function actorOf(request: { params?: unknown } | undefined): string | undefined {
-  const mark = (request?.params as Record<string, unknown> | undefined)?.['actor_token'];
-  return typeof mark === 'string' && mark.startsWith(MARK) ? mark.slice(MARK.length) : undefined;
-}
-
-/** The library's hooks of CIBA for one realm. */
-export function cibaFeature({ notice, people }: { notice: CibaNotice; people: People }, realm: Realm) {
-  return {
-    enabled: true as const,
-    deliveryModes: ['poll' as const],
-    processLoginHintToken: async () => {
-      throw new errors.InvalidRequest('login_hint_token is not supported; send login_hint');
-    },
-    /** An e-mail address or the id of a person of this realm. */
-    processLoginHint: async (_context: KoaContextWithOIDC, hint = '') => {
-      const person = hint.length > 320 ? undefined : await (isId(hint) ? people.byId(hint) : people.byEmail(realm.env_id, hint));
-      return person?.env_id === realm.env_id ? person.user_id : undefined;
-    },
-    verifyUserCode: async (_context: KoaContextWithOIDC, _account: unknown, userCode: string | undefined) => {
-      if (userCode !== undefined) throw new errors.InvalidRequest('user_code is not supported');
-    },
-    validateRequestContext: async (_context: KoaContextWithOIDC, request: string | undefined) => {
-      if (request !== undefined) throw new errors.InvalidRequest('request_context is not supported');
-    },
-    validateBindingMessage: async (_context: KoaContextWithOIDC, message: string | undefined) => {
-      if (message !== undefined && !BINDING_MESSAGE.test(message))
-        throw new errors.InvalidBindingMessage('binding_message is one line of at most 128 letters, digits and punctuation');
-    },
-    triggerAuthenticationDevice: (_context: KoaContextWithOIDC, request: CibaRequest) => notice.send(realm, request),
-  };
-}
-
-/** Who acts: checked here and replaced by the person's id, so that no token lies in the database. A delegator always acts for somebody. */
-export function actorToken(tokens: TokenVerifier) {
-  return async (context: KoaContextWithOIDC, value: unknown, client: { clientId: string }) => {
-    const { oidc } = context;
-    if (!oidc.params || oidc.route !== 'backchannel_authentication') {
-      if (oidc.params) oidc.params['actor_token'] = undefined;
-      return;
-    }
-    if (value === undefined && !client.clientId.endsWith('-delegator')) return;
-    const claims = typeof value === 'string' ? await tokens.read(value) : undefined;
-    // What somebody else's application holds of a person is not the person at work.
-    if (claims?.token_type !== 'access' || claims.limited)
-      throw new errors.InvalidRequest("actor_token is not a person's live access token");
-    oidc.params['actor_token'] = `${MARK}${claims.sub}`;
-  };
-}

@@ -1,7 +1,8 @@
 import type { RequestOf } from '@platform/sdk';
 import type Provider from 'oidc-provider';
 import type { Attempts } from '../sign-in/attempts.ts';
-import type { BrowserSession, Headers } from '../sign-in/browser-session.ts';
+import type { BrowserSession } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';

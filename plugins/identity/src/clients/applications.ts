@@ -4,6 +4,7 @@ import type { Realms } from '../realms.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, registrarOf } from './client-registration.ts';
 import type { RegisteredClient, RegisteredClients } from './registered-clients.ts';
+import type { VerticalHomes } from './vertical-homes.ts';
 
 type Said = RequestOf<Contract, 'createClient'>['body'];
 type Asked = Pick<RequestOf<Contract, 'listClients'>, 'caller' | 'env'>;
@@ -12,10 +13,6 @@ interface Parts {
   readonly homes: VerticalHomes;
   readonly realms: Realms;
   readonly registration: ClientRegistration;
-}
-/** Whether a workload may act in an environment: those of the platform in all, those of a vertical where the vertical is at home. */
-export interface VerticalHomes {
-  require(workload: string, vertical: string | undefined, envId: string): Promise<void>;
 }
 
 /** Applications of an environment, as its administrators and its verticals manage them (F-33). Secrets are told once. */

@@ -3,7 +3,7 @@ import { type Caller, type RequestOf, reply } from '@platform/sdk';
 import { realmOf } from '../access/access-model.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { Realms } from '../realms.ts';
-import type { VerticalHomes } from './applications.ts';
+import type { VerticalHomes } from './vertical-homes.ts';
 import { canonicalScope } from '../access/scope-name.ts';
 import type { Sessions } from '../sign-in/sessions.ts';
 import { acceptMetadata, MetadataRefused, SECRET_METHODS, widens } from './client-metadata.ts';

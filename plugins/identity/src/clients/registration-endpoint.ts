@@ -7,7 +7,7 @@ import type { Realm, Realms } from '../realms.ts';
 import { scopeList } from '../access/scope-name.ts';
 import type { TokenVerifier } from '../protocol/token-verifier.ts';
 import type { Workloads } from '../access/workloads.ts';
-import type { VerticalHomes } from './applications.ts';
+import type { VerticalHomes } from './vertical-homes.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, type Registrar, hashOf, matches, registrationOf } from './client-registration.ts';
 import type { RegisteredClient, RegisteredClients } from './registered-clients.ts';

@@ -1,8 +1,12 @@
 import { isProblem } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { VerticalHomes } from './applications.ts';
 
 const ANSWER_MS = 5_000;
+
+/** Whether a workload may act in an environment: those of the platform in all, those of a vertical where the vertical is at home. */
+export interface VerticalHomes {
+  require(workload: string, vertical: string | undefined, envId: string): Promise<void>;
+}
 
 /** A vertical is at home in the environments that use its service; the registry says which (F-33). */
 export class RegisteredHomes implements VerticalHomes {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Sealed, SealedBox, Sql } from '@platform/sdk';
 import { hashOf } from '../account/step-tokens.ts';
 import type { Ctx } from '../context.ts';
-import type { PersonWithPassword } from '../people/people.ts';
+import type { PersonWithPassword } from '../people/person.ts';
 import { base32, stepOfCode } from './totp.ts';
 
 export type Method = 'totp' | 'recovery_code';

@@ -1,5 +1,6 @@
 import type { Sql } from '@platform/sdk';
-import { accountOf, type Account } from '../people/people.ts';
+import { accountOf } from '../people/people.ts';
+import type { Account } from '../people/person.ts';
 import { bytesOf, type ProtocolTurn, type Read, stateName, type StateName } from './protocol-turn.ts';
 
 const RETURN = /^\/oauth\/authorize\/([\w-]{1,100})$/;

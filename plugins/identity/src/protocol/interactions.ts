@@ -1,6 +1,6 @@
 import { interactionPolicy, type Interaction, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Invited } from '../account/invited.ts';
-import { consentFlowOf } from '../approvals/account-selection.ts';
+import { consentFlowOf } from '../approvals/consent-flow.ts';
 import { type Consents, flowOf } from '../approvals/consents.ts';
 import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Realm } from '../realms.ts';

@@ -3,7 +3,8 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { ClientDirectory } from '../clients/client-directory.ts';
 import type { Ctx } from '../context.ts';
-import { accountOf, type Account } from '../people/people.ts';
+import { accountOf } from '../people/people.ts';
+import type { Account } from '../people/person.ts';
 import { bytesOf, digestOf, ProtocolTurn, stateName, type Read, type StateName, type StateRow, writeState } from './protocol-turn.ts';
 
 /** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */

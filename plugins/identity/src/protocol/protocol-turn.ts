@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
 import type { Sealed, Sql } from '@platform/sdk';
 import type { AdapterPayload } from 'oidc-provider';
-import type { Account } from '../people/people.ts';
+import type { Account } from '../people/person.ts';
 
 /** One row of the protocol's state as it is kept; the id is hashed, in hex. */
 export interface StateRow {

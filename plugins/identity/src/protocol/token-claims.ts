@@ -1,12 +1,12 @@
 import { SYSTEM } from '@platform/sdk';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { actorOf } from '../approvals/ciba-approval.ts';
+import { actorOf } from '../approvals/ciba-feature.ts';
 import type { Consents } from '../approvals/consents.ts';
 import { type ClientDirectory, CONSOLE_CLIENT } from '../clients/client-directory.ts';
 import type { Ctx } from '../context.ts';
 import type { EffectiveAccess } from '../access/effective-access.ts';
 import { addressClaims, type People } from '../people/people.ts';
-import type { FoundAccount } from './configuration/provider-configuration.ts';
+import type { FoundAccount } from './found-account.ts';
 import type { Realm } from '../realms.ts';
 import { canonicalScope, scopeList } from '../access/scope-name.ts';
 import { grantName } from './protocol-state.ts';

@@ -4,7 +4,7 @@ import { deviceOf } from '../account/device.ts';
 import type { PasswordChange } from '../account/password/password-change.ts';
 import type { PasswordDesk } from '../account/password/password-desk.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
-import type { Headers } from '../sign-in/browser-session.ts';
+import type { Headers } from '../sign-in/request-cookies.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { pageLanguage } from '../mail/page-language.ts';
 import type { SecondFactor } from '../mfa/second-factor.ts';

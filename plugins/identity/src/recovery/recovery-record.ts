@@ -1,7 +1,7 @@
 import type { Caller, Sealed } from '@platform/sdk';
-import type { Letter } from '../../contract/mail/mail-words.ts';
+import type { Letter } from '../../contract/mail/mail-words-en.ts';
 import type { IdentityTx } from '../context.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 import type { RecoveryRule } from './recovery-rule.ts';
 
 /** A recovery with whom its mails go to. */

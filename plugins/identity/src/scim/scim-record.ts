@@ -1,6 +1,7 @@
 import type { Sql } from '@platform/sdk';
 import { spokenOf } from '../../../../signin/messages.ts';
-import { isAddress, type Person } from '../people/people.ts';
+import { isAddress } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 import { isDocument, type Json, type ScimDocument } from './scim-document.ts';
 import { ENTERPRISE, USER } from './scim-user-schema.ts';
 

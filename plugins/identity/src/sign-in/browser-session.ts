@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { SealedBox } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 import type { Protocol } from '../protocol/protocol.ts';
 import { ProtocolTurn } from '../protocol/protocol-turn.ts';
 import { sessionSeconds } from '../protocol/configuration/lifetimes.ts';
-import { SESSION_COOKIE } from '../protocol/configuration/provider-configuration.ts';
+import { SESSION_COOKIE } from '../protocol/configuration/cookies.ts';
 import type { Realm } from '../realms.ts';
+import { cookieOf, type Headers } from './request-cookies.ts';
 
-export type Headers = Readonly<Record<string, string | undefined>>;
 interface Opened {
   readonly sid: string;
   /** `session_token_id`: what the page sends back as x-platform-csrf. */
@@ -61,14 +61,3 @@ export class BrowserSession {
 const sessionCookie = (id: string, seconds: number) =>
   `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
 export const clearedSession = sessionCookie('', 0);
-
-export const cookieOf = (headers: Headers, name: string): string | undefined => cookieIn(headers['cookie'], name);
-
-/** A cookie of a request's own header. */
-export function cookieIn(header: string | undefined, name: string): string | undefined {
-  for (const pair of (header ?? '').split(';')) {
-    const at = pair.indexOf('=');
-    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim() || undefined;
-  }
-  return undefined;
-}

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { BrowserSession, Headers } from './browser-session.ts';
+import type { BrowserSession } from './browser-session.ts';
+import type { Headers } from './request-cookies.ts';
 import type { Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 

@@ -1,6 +1,6 @@
 import type { RequestOf } from '@platform/sdk';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
-import type { Person } from '../people/people.ts';
+import type { Person } from '../people/person.ts';
 
 export type EndReason = 'sign_out' | 'admin' | 'password_change' | 'reuse_detected' | 'expired';
 /** Longer than any token lives that was issued under the session and cannot be taken back. */

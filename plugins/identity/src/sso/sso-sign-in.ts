@@ -4,7 +4,7 @@ import type { JWTPayload } from 'jose';
 import type { Arrival } from '../account/arrival.ts';
 import { hashOf, type OAuthContext } from '../account/step-tokens.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
-import { cookieOf } from '../sign-in/browser-session.ts';
+import { cookieOf } from '../sign-in/request-cookies.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { People } from '../people/people.ts';

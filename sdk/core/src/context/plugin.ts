@@ -4,7 +4,8 @@ import type { PayloadOf } from '../data/tx.ts';
 import type { Connection, NodeExchange, RawExchange } from '../request/exchange.ts';
 import type { HandlerResult, Request, RequestOf } from '../request/request.ts';
 import type { Context } from './context.ts';
-import type { TaskPayload, TaskRun, TasksOf } from '../contract/task.ts';
+import type { TaskPayload, TaskRun, TasksOf } from './task-queue.ts';
+import type { StreamItem, Delivery } from '../request/delivery.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 
@@ -23,27 +24,11 @@ type Handler<C extends AnyContract, K extends keyof C['routes']> = C['routes'][K
   : never;
 
 /** One server-sent event; `data` goes out as JSON. */
-export interface StreamItem {
-  readonly id?: string;
-  readonly event?: string;
-  readonly data: unknown;
-}
-
 type EventNames<U extends Uses> = { [K in keyof U]: keyof U[K]['events'] }[keyof U];
 type ForeignPayload<U extends Uses, N> =
   N extends EventNames<U>
     ? { [K in keyof U]: N extends keyof U[K]['events'] ? PayloadOf<U[K], N> : never }[keyof U]
     : Readonly<Record<string, unknown>>;
-
-/** One delivered event. `id` is its idempotency key: the kernel has already refused a second copy. */
-export interface Delivery<P> {
-  readonly id: string;
-  readonly event: string;
-  readonly envId: string;
-  readonly payload: P;
-  readonly attempt: number;
-  readonly correlationId: string;
-}
 
 export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly routes: { readonly [K in keyof C['routes']]: Handler<C, K> };

@@ -1,5 +1,3 @@
-import type { AnyContract } from './contract.ts';
-
 /**
  * A figure that operators read beside those every service has. On the wire it is `platform_{service}_{name}`, with its unit, and `_total`
  * for a counter.
@@ -36,15 +34,3 @@ export const histogram = <const O extends Options & Pick<MetricDef, 'buckets'>>(
   help,
   ...options,
 });
-
-type LabelsOf<M> = M extends { labels: readonly (infer L extends string)[] } ? [labels: Readonly<Record<L, string>>] : [];
-type Instrument<M> = M extends { kind: 'counter' }
-  ? { add(amount: number, ...labels: LabelsOf<M>): void }
-  : M extends { kind: 'gauge' }
-    ? { set(value: number, ...labels: LabelsOf<M>): void }
-    : { record(value: number, ...labels: LabelsOf<M>): void };
-
-/** The metrics of a contract, each with the labels it declares and no others. */
-export type MetricsOf<C extends AnyContract> = C['base'] extends { metrics: infer M extends Readonly<Record<string, MetricDef>> }
-  ? { readonly [N in keyof M]: Instrument<M[N]> }
-  : Readonly<Record<never, never>>;

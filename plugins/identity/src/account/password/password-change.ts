@@ -1,5 +1,5 @@
 import type { Ctx, IdentityTx } from '../../context.ts';
-import type { Person, PersonWithPassword } from '../../people/people.ts';
+import type { Person, PersonWithPassword } from '../../people/person.ts';
 import type { Realm } from '../../realms.ts';
 import type { Sessions } from '../../sign-in/sessions.ts';
 import type { AccountMailbox, Notice } from '../account-mail.ts';

@@ -1,6 +1,6 @@
 import type { Ctx } from '../../context.ts';
 import type { Passwords } from '../../people/passwords.ts';
-import type { PersonWithPassword } from '../../people/people.ts';
+import type { PersonWithPassword } from '../../people/person.ts';
 
 /**
  * Passwords whose hashes were made when guessing cost less are hashed anew: only at a sign-in is the password at hand. Nobody waits for it,

@@ -1,16 +1,17 @@
 import type { NodeExchange, SealedBox } from '@platform/sdk';
-import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Invited } from '../../account/invited.ts';
-import { actorToken, cibaFeature } from '../../approvals/ciba-approval.ts';
+import { actorToken, cibaFeature } from '../../approvals/ciba-feature.ts';
 import type { CibaNotice } from '../../approvals/ciba-notice.ts';
 import type { Consents } from '../../approvals/consents.ts';
 import type { ClientDirectory } from '../../clients/client-directory.ts';
 import type { Ctx } from '../../context.ts';
 import type { EffectiveAccess } from '../../access/effective-access.ts';
 import { pageOf, policyOf } from '../interactions.ts';
-import { type Account as PersonAccount, addressClaims, type People } from '../../people/people.ts';
+import { addressClaims, type People } from '../../people/people.ts';
 import { grantName, ProtocolState } from '../protocol-state.ts';
 import { ProtocolTurn } from '../protocol-turn.ts';
+import type { FoundAccount } from '../found-account.ts';
 import type { Realm } from '../../realms.ts';
 import type { Sessions } from '../../sign-in/sessions.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
@@ -18,6 +19,7 @@ import { tokenClaims } from '../token-claims.ts';
 import type { TokenVerifier } from '../token-verifier.ts';
 import type { Workloads } from '../../access/workloads.ts';
 import { certificateFeature } from './certificate-feature.ts';
+import { COOKIES } from './cookies.ts';
 import { TTL } from './lifetimes.ts';
 import { discoveryOf, PATHS } from './protocol-paths.ts';
 import { resourceFeature } from './resource-feature.ts';
@@ -25,8 +27,6 @@ import { resourceFeature } from './resource-feature.ts';
 const ALGORITHMS = ['EdDSA', 'ES256', 'ML-DSA-65'];
 /** Clients may call an Ed25519 key by its own name (RFC 9864). */
 const CLIENT_ALGORITHMS = [...ALGORITHMS, 'Ed25519'];
-
-export const SESSION_COOKIE = '__Host-platform-session';
 
 export interface ConfigurationParts {
   readonly ctx: Ctx;
@@ -42,21 +42,10 @@ export interface ConfigurationParts {
   readonly sessions: Sessions;
   readonly tokens: TokenVerifier;
 }
-/** A person as the library knows one, with all that is known of them. */
-export interface FoundAccount extends Account {
-  readonly person: PersonAccount;
-}
 export interface Surroundings {
   readonly issuer: string;
   readonly peerOf: (context: KoaContextWithOIDC) => NodeExchange['peer'];
 }
-
-const COOKIES: NonNullable<Configuration['cookies']> = {
-  // The library gives `resume` the path of its own authorization, which __Host- does not allow.
-  names: { session: SESSION_COOKIE, interaction: '__Host-platform-interaction', resume: '__Secure-platform-resume' },
-  long: { path: '/', httpOnly: true, secure: true, sameSite: 'lax', signed: false },
-  short: { path: '/', httpOnly: true, secure: true, sameSite: 'lax', signed: false },
-};
 
 /** How the library is set up for one realm; only its public options (facts/identity 8, rule 6). */
 export function configurationOf(parts: ConfigurationParts, realm: Realm, { issuer, peerOf }: Surroundings): Configuration {
