@@ -5,6 +5,7 @@ import type { Supervisor } from '../supervisor.ts';
 import { catalogHandlers } from './catalog-handlers.ts';
 import type { Asker } from './control-gate.ts';
 import type { ActionName, Operations } from './operations.ts';
+import { progressHandlers } from './progress-handlers.ts';
 import type { Views } from './views.ts';
 
 type Asked<R extends keyof (typeof supervisor)['routes']> = RequestOf<typeof supervisor, R>;
@@ -78,27 +79,7 @@ export function controlHandlers({
         detail: `'${params.action}' is none of restart, stop, drain, upgrade, abort-upgrade, rollback.`,
       });
     },
-    upgradeStatus: async ({ query }: Asked<'upgradeStatus'>) => {
-      const rows = await watch.rows();
-      return {
-        items: await watch.upgrades.log.list(query.instance_key, [
-          ...new Set([...rows.map(({ ip, port }) => `${ip}:${port}`), ...watch.upgrades.known.map(({ old_key }) => old_key)]),
-        ]),
-      };
-    },
-    upgradeStream: ({ signal }: Asked<'upgradeStream'>) =>
-      watch.upgrades.stream.read(
-        signal,
-        watch.upgrades.known.map(progress => ({ event: 'progress', data: progress })),
-      ),
-    async *startupStream({ signal }: Asked<'startupStream'>) {
-      const alerts = await watch.alerts.list();
-      yield* watch.startup.read(
-        signal,
-        alerts.map(alert => ({ event: 'alert', data: alert })),
-      );
-    },
-    shutdownStream: ({ signal }: Asked<'shutdownStream'>) => watch.shutdown.read(signal),
+    ...progressHandlers(watch),
     ...catalogHandlers(watch),
     startServices: ({ body, ...request }: Asked<'startServices'>) =>
       operations.start(body.service_types, 'start-services', askerOf(request)),
