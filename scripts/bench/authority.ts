@@ -1,24 +1,22 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { fork, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { as, boot, type BootedHost } from '@platform/testing';
 import { makeCsr } from '@platform/kernel/identity/certificates/authority';
+import { freePort } from '@platform/kernel/storage/free-port';
 import type { certificateAuthority } from '@platform/certificate-authority/contract';
 import plugin from '@platform/certificate-authority/plugin';
 import { pebble } from '../../plugins/certificate-authority/test/fixtures/upstream.ts';
+import { cpuUs } from './edge/process-cpu.ts';
 import type { Load } from './load/acme-load.ts';
 import type { Row, Size } from './row.ts';
 
 const COUNTS = { short: { leafs: 1_000, orders: 300 }, long: { leafs: 10_000, orders: 3_000 } };
 const AT_ONCE = 16;
 const NAME = 'bench.localhost';
-/** Ticks of /proc, which are a hundredth of a second on every Linux of ours. */
-const TICK_US = 10_000;
-
 /** The certificate authority: leafs that are signed, logged and kept, and whole orders beside pebble, which keeps nothing. */
 export async function* authorityRows(size: Size): AsyncGenerator<Row> {
   const of = COUNTS[size];
@@ -87,13 +85,13 @@ async function orders(host: BootedHost<typeof certificateAuthority>, count: numb
     await delay(1_000);
     const theirs = await measured(
       { ...of, port, host: `localhost:${port}`, servername: 'localhost', directory: '/dir', ca: authority.classical.files.rootCertificate },
-      async () => cpuOf(server),
+      async () => cpuUs(server.pid as number),
     );
     return {
       ...row,
       peer: { name: 'pebble', value: theirs.perSecond },
       timesPeer: 1,
-      note: `${note}, ${Math.round(theirs.cpuUs)} pebble's, which stores nothing`,
+      note: `${note}, ${Math.round(theirs.cpuUs)} pebble's, which keeps all of it in memory and writes nothing`,
     };
   } finally {
     server.kill('SIGKILL');
@@ -116,19 +114,4 @@ async function measured(load: Load, cpuUs: () => Promise<number>): Promise<{ per
     child.on('error', reject);
     child.on('exit', code => code !== 0 && reject(new Error(`the load ended with ${code}`)));
   });
-}
-
-function cpuOf({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_US;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return port;
 }

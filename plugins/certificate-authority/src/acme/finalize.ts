@@ -74,8 +74,7 @@ export class Finalize {
     if (common) named.add('refused' in common ? 'refused' : `${common.identifiers[0]?.type}:${common.identifiers[0]?.value}`);
     if (named.size !== wanted.size || ![...named].every(name => wanted.has(name)))
       throw this.#ctx.problem('bad_csr', { detail: 'The request names other identifiers than the order.' });
-    const keyOf = (key: ReturnType<typeof createPublicKey>) => key.export({ type: 'spki', format: 'der' }).toString('base64');
-    if (keyOf(createPublicKey(read.publicKeyPem)) === keyOf(this.#parts.accounts.keyOf(account)))
+    if (createPublicKey(read.publicKeyPem).equals(this.#parts.accounts.keyOf(account)))
       throw this.#ctx.problem('bad_csr', { detail: 'The key of the request is that of the account. Take another one.' });
     return { csr: pem, hierarchy: read.hierarchy };
   }
