@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import type { ProcessId, ProcessNews } from '@platform/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TestAuthority } from '../../storage/fixtures/test-authority.ts';
 import { eventually } from '../../storage/fixtures/eventually.ts';
 import type { KeyValue } from '../../storage/key-value.ts';
 import { startedAt } from '../../storage/process-record.ts';
@@ -55,8 +58,25 @@ test('SUP-004 its health, its CPU time and its memory are seen from outside', as
   expect(machine.usage(process1)?.rss_bytes).toBeGreaterThan(10_000_000);
 });
 
-test('SUP-034 nothing that listens is a sign of warming up', async () => {
+test('SUP-034 nothing that listens, a handshake that breaks off and a certificate that is refused are signs of warming up; silence is none', async () => {
   expect(await machine.health('tiny', port + 1, 2_000)).toMatchObject({ ok: false, warming: true });
+  // One that hangs up, one that shows what no authority of ours signed, and one that says nothing.
+  const sockets: Socket[] = [];
+  const { cert, key } = await (await TestAuthority.create()).leaf('somebody else');
+  const servers = [
+    createServer(socket => void socket.destroy()),
+    createTlsServer({ cert, key }),
+    createServer(socket => void sockets.push(socket)),
+  ];
+  const looks: boolean[] = [];
+  for (const server of servers) {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const look = await machine.health('tiny', (server.address() as AddressInfo).port, 300);
+    looks.push('warming' in look && look.warming);
+  }
+  expect(looks).toEqual([true, true, false]);
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers) server.close();
 });
 
 test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside what the process says of itself, and routers hear of it', async () => {
