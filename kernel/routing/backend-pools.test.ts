@@ -93,6 +93,7 @@ function poolsTo(given: number | readonly number[] = [], limits: object | number
   const directory = {
     pick: async () => (ports.length === 0 ? undefined : { ip: '127.0.0.1', port: ports[turn++ % ports.length] }),
     suspect: ({ port }: { port: number }) => void told.push(`suspect ${ports.indexOf(port)}`),
+    suspectUntil: ({ port }: { port: number }) => (told.includes(`suspect ${ports.indexOf(port)}`) ? 1 : undefined),
     trust: ({ port }: { port: number }) => void told.push(`trust ${ports.indexOf(port)}`),
   } as unknown as Directory;
   const pools = new BackendPools(directory, service => `${service}.ops.sys.localhost`, {
@@ -259,6 +260,20 @@ describe('F-16 F-17 the connections of a caller', () => {
     expect(await codeOf(pools.request(caller, 'probe', get))).toBe('ok');
     expect(pools.figures).toMatchObject({ backend_lost_total: 1, backend_refused_total: 1 });
     expect(said).toContainEqual(expect.objectContaining({ pool: expect.stringContaining('caller probe'), refused: 1 }));
+  });
+
+  test('ING-042 H-27 whoever waited for a connection to an instance that is suspected by then is sent elsewhere', async () => {
+    const held: TLSSocket[] = [];
+    const one = await backend(socket => void held.push(socket));
+    const two = await backend(socket => socket.write(OK));
+    const { pools, told } = poolsTo([one.port, one.port, two.port], { connections: 1, waitMs: 100 });
+    const first = codeOf(pools.request(caller, 'probe', get));
+    await expect.poll(() => held.length).toBe(1);
+    told.push('suspect 0');
+    expect((await pools.request(caller, 'probe', get)).statusCode).toBe(200);
+    expect([one.seen.length, two.seen.length]).toEqual([1, 1]);
+    held[0]?.write(OK);
+    expect(await first).toBe('ok');
   });
 
   test.each([

@@ -198,12 +198,20 @@ export class BackendPools implements AsyncDisposable {
     for (let attempt = 0; ; attempt++) {
       const address = init.at ?? (await nextAddress(this.#directory, service));
       const pool = this.#pools.of(workload, service, address);
-      const lease = await pool.take({
+      const wanted = {
         long: streams || init.long === true,
         party: init.party ?? workload.name + INSIDE,
         fresh: attempt > 0,
         signal: init.signal,
-      });
+      };
+      let lease: Lease;
+      try {
+        lease = await pool.take(wanted);
+      } catch (cause) {
+        // Who waited for an instance that turned out not to answer has sent nothing.
+        if (attempt > 0 || init.at || this.#directory.suspectUntil(address) === undefined) throw cause;
+        continue;
+      }
       try {
         const answer = await send({ pool, lease, options });
         this.#directory.trust(address);

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { FairShare, isProblem, type Logger } from '@platform/sdk';
 import type { Client } from 'undici';
 import { describe, expect, test } from 'vitest';
@@ -6,18 +7,23 @@ import { type BackendLimits, ConnectionPool, type Lease } from './connection-poo
 /** A pool whose connections only say what became of them, and whose time stands still until it is moved. */
 function poolOf(limits: Partial<BackendLimits> = {}) {
   const [gone, said]: [Error[], object[]] = [[], []];
+  const opened: EventEmitter[] = [];
   const at = { now: 0 };
   const all: BackendLimits = { connections: 2, streams: 8, streamsPerAddress: 3, waitMs: 1_000, ...limits };
   const pool = new ConnectionPool({
     name: 'caller probe',
-    connect: () => ({ destroy: async (error?: Error) => void (error && gone.push(error)) }) as unknown as Client,
+    connect: () => {
+      const made = Object.assign(new EventEmitter(), { destroy: async (error?: Error) => void (error && gone.push(error)) });
+      opened.push(made);
+      return made as unknown as Client;
+    },
     limits: all,
     lasting: new FairShare({ total: all.streams, perParty: all.streamsPerAddress, atBound: 'refuse' }),
     log: { warn: (fields: object) => void said.push(fields) } as unknown as Logger,
     now: () => at.now,
   });
   const take = (party = 'a', long = false, signal?: AbortSignal) => pool.take({ long, party, signal });
-  return { pool, at, gone, said, take };
+  return { pool, at, gone, said, take, opened };
 }
 const codeOf = async (work: Promise<Lease>) =>
   work.then(
@@ -44,6 +50,26 @@ describe('F-16 a wait for a connection', () => {
     pool.close();
     expect(await never).toBe('503 no_backend 3');
     expect(said).toEqual([expect.objectContaining({ pool: 'caller probe', refused: 1 })]);
+  });
+
+  test('F-16 a burst is served by the connections that are there first, and makes sixteen at once', async () => {
+    const { pool, take, opened } = poolOf({ connections: 64 });
+    const lent: Lease[] = [];
+    const all = Array.from({ length: 40 }, () => take().then(lease => lent.push(lease)));
+    await Promise.all(all.slice(0, 16));
+    expect([lent.length, opened.length, pool.figures.waiting]).toEqual([16, 16, 24]);
+    // One is there, so another may be made; one that failed makes room for the next; what was answered serves again.
+    opened[0]?.emit('connect');
+    await Promise.all(all.slice(0, 17));
+    pool.takeBack(lent[1] as Lease, 'lost', new Error('refused'));
+    await Promise.all(all.slice(0, 18));
+    expect(opened.length).toBe(18);
+    for (let turn = 18; turn < 40; turn++) {
+      pool.takeBack(lent[0] as Lease, 'sound');
+      await Promise.all(all.slice(0, turn + 1));
+      lent[0] = lent.at(-1) as Lease;
+    }
+    expect([opened.length, pool.figures.waiting]).toEqual([18, 0]);
   });
 
   test('F-17 nobody waits behind all of somebody else', async () => {

@@ -54,6 +54,8 @@ interface Waiter {
 const MOMENT_MS = 250;
 const IDLE = 64;
 const MAX_WAITING = 1_024;
+/** Connections that are made at once for ordinary requests: in a burst the first that are there serve it sooner than one for each. */
+const OPENING = 16;
 const TICK_MS = 50;
 const SAID_EVERY_MS = 10_000;
 
@@ -69,6 +71,8 @@ export class ConnectionPool {
   /** Oldest first. */
   readonly #ordinary = new Set<Lease>();
   readonly #lasting = new Set<Lease>();
+  /** Of ordinary requests, and not there yet. */
+  readonly #opening = new Set<Client>();
   /** By party, who is served next first: nobody waits behind all of somebody else's. */
   readonly #waiting = new Map<string, Set<Waiter>>();
   #ticking: NodeJS.Timeout | undefined;
@@ -106,6 +110,7 @@ export class ConnectionPool {
   takeBack(lease: Lease, state: 'sound' | 'given up' | 'lost', cause?: unknown): void {
     if (!this.#ordinary.delete(lease) && !this.#lasting.delete(lease)) return;
     lease.place?.[Symbol.dispose]();
+    this.#opening.delete(lease.client);
     if (state === 'sound' && !this.#closed && this.#idle.length < IDLE) this.#idle.push(lease.client);
     else void lease.client.destroy().catch(() => undefined);
     if (state === 'lost' && !lease.ended) {
@@ -142,13 +147,22 @@ export class ConnectionPool {
   }
 
   #lend(wanted: Wanted): Lease {
-    const lease = new Lease(this.#client(wanted), wanted.party, this.#now());
+    const idle = this.#idle.length;
+    const client = this.#client(wanted);
+    if (this.#idle.length === idle) this.#open(client);
+    const lease = new Lease(client, wanted.party, this.#now());
     this.#ordinary.add(lease);
     return lease;
   }
 
   #client({ fresh }: Wanted): Client {
     return (fresh ? undefined : this.#idle.pop()) ?? this.#parts.connect();
+  }
+
+  #open(client: Client): void {
+    this.#opening.add(client);
+    const settled = () => void (this.#opening.delete(client) && this.#serve());
+    client.once('connect', settled).once('connectionError', settled);
   }
 
   #makeLasting(lease: Lease): boolean {
@@ -159,7 +173,7 @@ export class ConnectionPool {
 
   /** Whether an ordinary request may go; the oldest of those under way may have lasted long enough to make room. */
   #hasPlace(): boolean {
-    if (this.#closed) return false;
+    if (this.#closed || (this.#idle.length === 0 && this.#opening.size >= OPENING)) return false;
     if (this.#ordinary.size < this.#parts.limits.connections) return true;
     const [oldest] = this.#ordinary;
     if (!oldest || this.#now() - oldest.since < MOMENT_MS) return false;
