@@ -18,7 +18,7 @@ const LEAD = 'captain:lock:machines';
 
 let stores: TestStores;
 let links: readonly CuttingProxy[];
-let router: Directory;
+let router: () => Directory;
 let [whole, killed, parted] = [] as unknown as [World, World, World];
 let close: () => Promise<void>;
 
@@ -35,7 +35,8 @@ beforeAll(async () => {
   parted = await World.open(stores, [...SERVICES, ONE], { ip: '127.0.0.3', environment, joins: true, through });
   const store = await connectKeyValue(keyValueUrl);
   const kv = await keyValuePort(store);
-  router = new Directory(directoryStore(kv), { debug: () => undefined } as never, () => whole.host.clock.now().getTime());
+  // A new one for each look: what it remembers for two seconds, it would remember for ever where time stands still.
+  router = () => new Directory(directoryStore(kv), { debug: () => undefined } as never, () => whole.host.clock.now().getTime());
   close = async () => {
     await kv[Symbol.asyncDispose]();
     await store.close();
@@ -53,7 +54,7 @@ afterAll(async () => {
 async function pass(seconds: number, worlds: readonly World[] = [whole, parted]): Promise<void> {
   for (const world of worlds) await world.pass(`${seconds}s`);
 }
-const routed = async (name: string) => (await router.instances(name)).map(({ ip }) => ip).sort();
+const routed = async (name: string) => (await router().instances(name)).map(({ ip }) => ip).sort();
 const listed = async (name: string) =>
   Object.fromEntries(
     (await whole.by.services({ query: { service_type: name } })).items.map(({ instance_key, status }) => [instance_key, status]),
@@ -83,6 +84,7 @@ describe('three machines, of which one dies and one is cut off from the stores',
     await eventually(() => parted.box.of('web').length).toBe(2);
     next = parted.box.of('web')[1] as BoxedProcess;
     await eventually(async () => (await upgrade(whole, key))?.phase).toBe('active');
+    await eventually(() => listed('web')).toMatchObject({ [`127.0.0.3:${next.port}`]: 'Active' });
   });
 
   test('after its lifetime nothing is sent to either, and neither is said to be in turn', async () => {
