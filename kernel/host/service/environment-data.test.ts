@@ -36,7 +36,7 @@ test('nobody but a service of the platform asks, and no environment is not all o
   expect(await ask('purge', [])).toMatchObject({ status: 400, json: { code: 'validation_failed' } });
 });
 
-describe('F-45 tables under row security', () => {
+describe('tables under row security', () => {
   const loan = (env_id: string) => ({ loan_id: newId(), env_id, applicant: 'Grace', amount_minor: 5 });
   let pool: PostgresPool;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('F-45 tables under row security', () => {
   /** The transactions of the plugin. */
   const rowsOf = () => new Transactions({ manifest: host.manifest, pool, clock: host.clock, keys: {} });
 
-  test('a statement that forgot its condition sees and changes the rows of its environment alone', async () => {
+  test('F-45 a statement that forgot its condition sees and changes the rows of its environment alone', async () => {
     const [mine, theirs] = [newId(), newId()];
     const rows = rowsOf();
     for (const env of [mine, theirs]) await rows.of(env).tx(({ sql }) => sql`insert into loans ${sql.row(loan(env))}`);
@@ -90,7 +90,7 @@ describe('F-45 tables under row security', () => {
     await expect(secureRows(pool, ['loans', 'lones'])).rejects.toThrow('rowSecurity names lones: no migration makes such a table');
   });
 
-  test('an event that a test delivers is handled once, in its environment, and a handler that throws fails the delivery', async () => {
+  test('F-45 an event that a test delivers is handled once, in its environment, and a handler that throws fails the delivery', async () => {
     const [archived, other, id] = [newId(), newId(), newId()];
     const rows = rowsOf();
     for (const env of [archived, other]) await rows.of(env).tx(({ sql }) => sql`insert into loans ${sql.row(loan(env))}`);
