@@ -256,9 +256,9 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.#events.away = away;
   }
 
-  /** Events of one name that reached the bus, waiting for at least `count`. Fails after a while and says what came instead. */
-  events(name: string, count = 1): Promise<SeenEvent[]> {
-    return this.#events.events(name, count);
+  /** Events of one name that reached the bus, waiting for at least `count` that fit. Fails after a while and says what came instead. */
+  events(name: string, count?: number, fits?: (event: SeenEvent) => boolean): Promise<SeenEvent[]> {
+    return this.#events.events(name, count, fits);
   }
 
   /** Delivers an event to the subscriptions of the contract and waits until they have handled it; a handler's error is this one's. */

@@ -68,8 +68,8 @@ export class TestBus {
     closeGroup: () => ({ closed: 0 }),
   };
 
-  /** Events of one name that were produced, waiting for at least `count`. Fails after a while and says what came instead. */
-  async events(name: string, count = 1): Promise<SeenEvent[]> {
+  /** Events of one name that were produced, waiting for at least `count` that fit. Fails after a while and says what came instead. */
+  async events(name: string, count = 1, fits: (event: SeenEvent) => boolean = () => true): Promise<SeenEvent[]> {
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       const seen = Object.entries(Object.groupBy(this.seen, ({ event_type }) => event_type)).map(
@@ -81,7 +81,7 @@ export class TestBus {
     }, DEADLINE_MS);
     try {
       for (;;) {
-        const found = this.seen.filter(({ event_type }) => event_type === name);
+        const found = this.seen.filter(event => event.event_type === name && fits(event));
         if (found.length >= count) return found;
         await Promise.race([new Promise<void>(resolve => this.#waiting.add(resolve)), late.promise]);
       }

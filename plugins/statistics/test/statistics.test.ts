@@ -70,15 +70,7 @@ describe('measurements', () => {
     await measure(id, { at: minute, value: 3, idempotency_key: 'k' });
     await measure(id, { at: minute, metric: 'visits', value: 7 });
     await host.clock.advance('70s');
-    const told = async (count: number) => {
-      for (let wanted = count; ; ) {
-        const events = (await host.events('platform:stat.aggregate.updated', wanted)).filter(
-          ({ payload }) => payload['property_id'] === id,
-        );
-        if (events.length >= count) return events;
-        wanted = host.bus.filter(({ event_type }) => event_type === 'platform:stat.aggregate.updated').length + 1;
-      }
-    };
+    const told = (count: number) => host.events('platform:stat.aggregate.updated', count, ({ payload }) => payload['property_id'] === id);
     const [first] = await told(1);
     expect(first).toMatchObject({ env_id: ENV, payload: { property_id: id, window: { from: minute }, metrics: { orders: 5, visits: 7 } } });
     await measure(id, { at: minute, value: 10 });

@@ -47,9 +47,8 @@ describe('registration', () => {
     >`select row_to_json(c)::text as all from oauth_clients c where client_id = ${String(answer.json['client_id'])}`;
     expect(row?.all).not.toContain(String(answer.json['client_secret']));
     expect(row?.all).not.toContain(String(answer.json['registration_access_token']));
-    const [event] = (await world.host.events('platform:auth:client:created')).filter(
-      ({ payload }) => payload['client_id'] === answer.json['client_id'],
-    );
+    const isOfIt = ({ payload }: { payload: Readonly<Record<string, unknown>> }) => payload['client_id'] === answer.json['client_id'];
+    const [event] = await world.host.events('platform:auth:client:created', 1, isOfIt);
     expect(event?.payload).toEqual({ client_id: answer.json['client_id'], env_id: tenant });
   });
 

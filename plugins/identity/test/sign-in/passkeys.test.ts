@@ -51,7 +51,7 @@ describe('passkeys', () => {
     expect((await browser.post('/v1/account/passkeys/begin', { password: CHOSEN })).json['exclude']).toEqual([credential.id]);
     expect((await world.mails(email)).map(({ subject }) => subject)).toEqual(['A passkey was added']);
     expect(await world.audited('auth.passkey.added', userId)).toMatchObject({ details: { passkey_id: kept.json['passkey_id'] } });
-    const changed = (await world.host.events('platform:auth:user:updated')).filter(({ payload }) => payload['user_id'] === userId);
+    const changed = await world.host.events('platform:auth:user:updated', 1, ({ payload }) => payload['user_id'] === userId);
     expect(changed).toHaveLength(1);
   });
 

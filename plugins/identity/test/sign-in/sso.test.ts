@@ -148,7 +148,7 @@ describe('single sign-on', () => {
       { user_id: string }[]
     >`select user_id from users where env_id = ${tenant} and email_ci = 'new@example.org'`;
     const userId = row?.user_id as string;
-    expect((await world.host.events('platform:auth:user:created')).filter(({ payload }) => payload['user_id'] === userId)).toHaveLength(1);
+    expect(await world.host.events('platform:auth:user:created', 1, ({ payload }) => payload['user_id'] === userId)).toHaveLength(1);
     expect(code(await world.browser(HOST).post('/v1/sign-in', { email: 'new@example.org', password: CHOSEN, oauth: {} }))).toEqual([
       401,
       'invalid_credentials',
