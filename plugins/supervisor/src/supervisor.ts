@@ -1,4 +1,4 @@
-import { EnrollmentSecret, type InstanceRow, type KnownProcess } from '@platform/sdk';
+import { EnrollmentSecret, type InstanceRow, type KnownProcess, type MachineUsage } from '@platform/sdk';
 import { CatalogFileEntry } from '../contract/schema/catalog.ts';
 import type { SupervisorContext } from './context.ts';
 import { AlertBook } from './fleet/alert-book.ts';
@@ -40,6 +40,8 @@ export class Supervisor {
   readonly #enrollment: EnrollmentSecret;
   readonly #stopping = new AbortController();
   readonly #within = new Map<string, Instance>();
+  /** The machine as this tick found it. */
+  #usage: MachineUsage | undefined;
   /** Another tick part that machines are decided in. */
   onTick: (() => Promise<void>) | undefined;
 
@@ -301,7 +303,7 @@ export class Supervisor {
 
   /** Services that are to have another instance here, and may. */
   get growing(): readonly string[] {
-    const { processes: machine, config } = this.ctx;
+    if (!this.#usage) return [];
     const services = this.catalog.entries().map(({ service_type, provision, singleton }) => ({
       service_type,
       provision,
@@ -309,7 +311,7 @@ export class Supervisor {
       // A service that is upgraded has two for a while.
       instances: this.fleet.upgradeOfService(service_type) ? [] : this.fleet.slotsOf(service_type).map(slot => this.#sampleOf(slot)),
     }));
-    return scaledInside(services, machine.machine(config.telemetry));
+    return scaledInside(services, this.#usage);
   }
 
   #sampleOf({ id, life }: Slot) {
@@ -344,7 +346,9 @@ export class Supervisor {
 
   async #publishMachine(): Promise<void> {
     const { processes: machine, clock, config } = this.ctx;
+    // Once a tick: it is the load since the look before, and another look would begin that time anew.
     const usage = machine.machine(config.telemetry);
+    this.#usage = usage;
     const saturated = isSaturated(usage);
     const busiest = [...this.fleet.instances.values()].sort((left, right) => right.metrics.cpu_pct - left.metrics.cpu_pct)[0];
     await this.samples.publish({

@@ -465,6 +465,19 @@ describe('operators', () => {
     expect([order, await world.rows('auth'), await world.rows('sys')]).toEqual([['sys', 'auth'], [], []]);
   });
 
+  test('the load of the machine is looked at once a tick, for it is counted from one look to the next', async () => {
+    await open([service('auth', 10)]);
+    await world.box.boot();
+    let looks = 0;
+    const { usage_ } = world.box;
+    world.box.machine = () => ((looks += 1), usage_);
+    for (const ticks of [1, 2]) {
+      await world.host.clock.advance('3s');
+      await world.settle();
+      expect(looks).toBe(ticks);
+    }
+  });
+
   test('SUP-093 H-09 merge lines into the catalog; what is built in stays, and a key that means nothing is refused', async () => {
     await open([service('auth', 10), service('lending', 50, { vertical: 'lab' })]);
     const entry = (service_type: string, placement: string[]) => ({
