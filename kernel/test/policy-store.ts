@@ -1,5 +1,6 @@
 import { ProblemError } from '@platform/sdk';
 import type { PolicySet, PolicySnapshot } from '../policy/policy-data.ts';
+import type { PolicyWriter } from '../policy/policy-port.ts';
 
 /** The registry's side of the policy port, in memory: what a service is given and what it may overwrite. */
 export class PolicyStore {
@@ -8,6 +9,8 @@ export class PolicyStore {
   readonly attributes: PolicySnapshot['attributes'][number][] = [];
   reads = 0;
   away = false;
+  /** In whose name each row was written or removed. */
+  readonly writers: PolicyWriter[] = [];
   #next = 0;
 
   readonly stub = {
@@ -21,8 +24,9 @@ export class PolicyStore {
     policyUpsertSet: ({
       body,
     }: {
-      body: { env_id: string; service: string; name: string; policies: string; mode?: PolicySet['mode']; updated_by: string };
+      body: { env_id: string; service: string; name: string; policies: string; mode?: PolicySet['mode'] } & PolicyWriter;
     }) => {
+      this.#signed(body);
       const known = this.sets.find(set => set.env_id === body.env_id && set.name === body.name);
       if (known?.origin === 'platform')
         throw new ProblemError('sys', 'platform_origin_row', { status: 409, title: 'The platform manages this row', retry: 'never' });
@@ -35,18 +39,22 @@ export class PolicyStore {
           })
         : this.put(body);
     },
-    policyUpsertRelation: ({ body }: { body: Omit<PolicySnapshot['relations'][number], 'relation_id'> }) => {
-      const row = { relation_id: `r${++this.#next}`, ...body };
+    policyUpsertRelation: ({ body }: { body: Omit<PolicySnapshot['relations'][number], 'relation_id'> & PolicyWriter }) => {
+      const row = { relation_id: `r${++this.#next}`, ...this.#signed(body) };
       this.relations.push(row);
       return row;
     },
-    policyUpsertAttribute: ({ body }: { body: Omit<PolicySnapshot['attributes'][number], 'attribute_id'> }) => {
-      const row = { attribute_id: `a${++this.#next}`, ...body };
+    policyUpsertAttribute: ({ body }: { body: Omit<PolicySnapshot['attributes'][number], 'attribute_id'> & PolicyWriter }) => {
+      const row = { attribute_id: `a${++this.#next}`, ...this.#signed(body) };
       this.attributes.push(row);
       return row;
     },
-    policyPutAttributes: ({ body }: { body: { env_id: string; service: string; principal: string; values: Record<string, never> } }) => {
-      const { values, ...whose } = body;
+    policyPutAttributes: ({
+      body,
+    }: {
+      body: { env_id: string; service: string; principal: string; values: Record<string, never> } & PolicyWriter;
+    }) => {
+      const { values, ...whose } = this.#signed(body);
       const mine = () => this.attributes.filter(row => Object.entries(whose).every(([name, value]) => row[name as 'env_id'] === value));
       const all = () => Object.fromEntries(mine().map(({ key, value }) => [key, value]));
       const before = all();
@@ -57,13 +65,19 @@ export class PolicyStore {
       }
       return { before, after: all() };
     },
-    policyRemove: ({ body }: { body: { id: string } }) => {
+    policyRemove: ({ body }: { body: { id: string } & PolicyWriter }) => {
+      this.#signed(body);
       const at = this.sets.findIndex(set => set.policy_set_id === body.id);
       if (at < 0) throw new ProblemError('sys', 'policy_row_not_found', { status: 404, title: 'No such row', retry: 'never' });
       this.sets.splice(at, 1);
       return {};
     },
   };
+
+  #signed<B extends PolicyWriter>({ updated_by, act, ...row }: B): Omit<B, keyof PolicyWriter> {
+    this.writers.push({ updated_by, ...(act ? { act } : {}) });
+    return row;
+  }
 
   put(row: Partial<PolicySet> & { env_id: string; policies: string }): PolicySet {
     const set: PolicySet = {

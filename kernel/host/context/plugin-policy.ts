@@ -4,6 +4,7 @@ import { inquire } from '../../policy/policy-inquiry.ts';
 import { correlationOf } from './transactions.ts';
 import { capability } from './capability.ts';
 import { policyRowsChanged } from '../policy/policy-events.ts';
+import { policyWriter } from '../policy/policy-writer.ts';
 import type { PluginContextParts } from './plugin-context-parts.ts';
 
 /** What a plugin may ask of policies, finer than the gates of its routes. */
@@ -17,8 +18,8 @@ export function pluginPolicy({
 }: PluginContextParts): Context<AnyContract>['policy'] {
   return {
     attributes: (principal, envId) => engine.attributes(principal, envId),
-    setAttributes: async (principal, envId, values) => {
-      const change = await policy.putAttributes({ env_id: envId, service: manifest.id, principal, values });
+    setAttributes: async (principal, envId, values, caller) => {
+      const change = await policy.putAttributes({ env_id: envId, service: manifest.id, principal, values, ...policyWriter(caller) });
       await tellPolicy?.(envId, policyRowsChanged(manifest.id, 'attributes'));
       await engine.reload(envId).catch(error => log.warn({ env_id: envId, err: error }, 'attributes were written and not read again'));
       return change;

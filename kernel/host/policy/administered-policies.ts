@@ -6,6 +6,7 @@ import { inquire, splitOnce } from '../../policy/policy-inquiry.ts';
 import type { PolicyKind, PolicyPort } from '../../policy/policy-port.ts';
 import { policyRowsChanged } from './policy-events.ts';
 import { POLICY_KINDS } from './policy-kinds.ts';
+import { policyWriter } from './policy-writer.ts';
 
 export type AdminRequest = Request<
   unknown,
@@ -77,7 +78,7 @@ export class AdministeredPolicies {
       kind === 'policy-sets' && tell
         ? (await this.#port.snapshot(service, targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id)
         : undefined;
-    await this.#port.remove({ kind, env_id: targetEnvId, service, id, updated_by: by(request.caller) });
+    await this.#port.remove({ kind, env_id: targetEnvId, service, id, ...policyWriter(request.caller) });
     if (gone && service === own)
       await tell?.(targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
     await this.#changed(kind, request);
@@ -105,7 +106,7 @@ export class AdministeredPolicies {
 
   #write(kind: PolicyKind, request: AdminRequest, body: Record<string, unknown>): Promise<unknown> {
     if (kind === 'policy-sets') return this.#writeSet(request, body);
-    const row = { env_id: request.targetEnvId, service: this.#serviceOf(request) };
+    const row = { env_id: request.targetEnvId, service: this.#serviceOf(request), ...policyWriter(request.caller) };
     if (kind === 'relations') {
       const { subject, relation, object } = need<'subject' | 'relation' | 'object'>(body, ['subject', 'relation', 'object']);
       return this.#port.upsertRelation({ ...row, subject, relation, object });
@@ -131,7 +132,7 @@ export class AdministeredPolicies {
       ...(id ? { policy_set_id: id } : {}),
       ...(mode ? { mode } : {}),
       ...(ifMatch ? { if_match: ifMatch } : {}),
-      updated_by: by(caller),
+      ...policyWriter(caller),
     });
     if (service === own) await tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
     return set;
@@ -157,8 +158,6 @@ export class AdministeredPolicies {
     await engine.reload(targetEnvId).catch(() => undefined);
   }
 }
-
-const by = (caller: Caller) => (caller.kind === 'machine' ? `workload:${caller.subject}` : `user:${caller.userId}`);
 
 /** What the store refuses of a write (a row of the platform, a row that is not there) is this service's answer too, not its failure. */
 function speakingFor(service: string, port: PolicyPort): PolicyPort {

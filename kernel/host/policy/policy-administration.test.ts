@@ -1,4 +1,4 @@
-import { as, boot, type BootedHost } from '@platform/testing';
+import { as, boot, type BootedHost, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PolicyStore } from '../../test/policy-store.ts';
 import { probePlugin } from '../../test/probe.ts';
@@ -113,6 +113,25 @@ test('G-K-10 a service tells of its own relations and attributes as well, so tha
       { env_id: ENV, payload: { service: 'probe', policy_set: null, kind: 'relations' } },
       { env_id: ENV, payload: { service: 'probe', policy_set: null, kind: 'attributes' } },
     ]);
+  store.relations.length = 0;
+  store.attributes.length = 0;
+});
+
+test('G-K-10 the registry is told in whose name every kind of row is written and removed, for its audit trail', async () => {
+  const told = () => store.writers.splice(0);
+  const asked = async (persona: Persona) => {
+    const ask = (method: string, path: string, body?: object) => call(method, path, body, { persona });
+    const { json: set } = await ask('POST', '/v1/admin/policy-sets', { name: 'signed', policies: FORBID });
+    await ask('POST', '/v1/admin/relations', { subject: 'user:signed', relation: 'owner', object: 'thing:7' });
+    await ask('PUT', '/v1/admin/attributes', { principal: 'user:signed', key: 'team', value: 'a' });
+    expect((await ask('DELETE', `/v1/admin/policy-sets?id=${set['policy_set_id']}`)).status).toBe(204);
+  };
+  told();
+  await asked(admin);
+  expect(told()).toEqual(Array(4).fill({ updated_by: `user:${admin.id}` }));
+  const delegated = as.delegated(ENV, 'probe:policy:admin');
+  await asked(delegated);
+  expect(told()).toEqual(Array(4).fill({ updated_by: `user:${delegated.id}`, act: 'bff-delegator' }));
   store.relations.length = 0;
   store.attributes.length = 0;
 });

@@ -21,7 +21,7 @@ export class ChosenSettings {
 
   /** Whole: what the page shows is what is written. Counts within seconds, in every process. */
   async put({ body, caller, env }: RequestOf<Contract, 'putSettings'>): Promise<SettingsSeen> {
-    const { before, after } = await this.#ctx.policy.setAttributes(SETTINGS_OF, env, attributesOf(body));
+    const { before, after } = await this.#ctx.policy.setAttributes(SETTINGS_OF, env, attributesOf(body), caller);
     this.#inForce.changed(env);
     const [was, is] = [chosenFrom(before), chosenFrom(after)];
     const changes = Object.fromEntries(

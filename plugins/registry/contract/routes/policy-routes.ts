@@ -5,6 +5,9 @@ import { Attribute, PolicySet, Relation } from '../schema/policy.ts';
 const policyGate = 'sys:policy:store';
 const AttributeValues = Type.Record(Type.String(), Attribute.properties.value);
 const PolicyRow = { env_id: Id, service: Type.String({ maxLength: 64 }) };
+/** In whose name the service writes, for the audit trail: `user:{id}` or `workload:{name}`, and who acts for that person. */
+const Writer = { updated_by: Type.Optional(Type.String()), act: Type.Optional(Type.String()) };
+const NamedWriter = { ...Writer, updated_by: Type.String() };
 
 /** Policy data of every service, kept here (C27, G-K-10). */
 export const policyRoutes = {
@@ -48,7 +51,7 @@ export const policyRoutes = {
       policy_set_id: Type.Optional(Id),
       mode: Type.Optional(Type.Union([Type.Literal('shadow'), Type.Literal('enforced')])),
       if_match: Type.Optional(Type.Array(Type.Integer(), { maxItems: 100 })),
-      updated_by: Type.String(),
+      ...NamedWriter,
     }),
     returns: PolicySet,
     problems: ['platform_origin_row', 'policy_row_not_found'],
@@ -58,7 +61,7 @@ export const policyRoutes = {
   policyUpsertRelation: post('/v1/internal/policy/relations', {
     summary: 'Store a relation',
     gate: policyGate,
-    body: Type.Object({ ...PolicyRow, subject: Type.String(), relation: Type.String(), object: Type.String() }),
+    body: Type.Object({ ...PolicyRow, ...Writer, subject: Type.String(), relation: Type.String(), object: Type.String() }),
     returns: Relation,
     hidden: true,
     emits: ['platform:sys:policy:updated'],
@@ -66,7 +69,7 @@ export const policyRoutes = {
   policyUpsertAttribute: post('/v1/internal/policy/attributes', {
     summary: 'Store an attribute',
     gate: policyGate,
-    body: Type.Object({ ...PolicyRow, principal: Type.String(), key: Type.String(), value: Attribute.properties.value }),
+    body: Type.Object({ ...PolicyRow, ...Writer, principal: Type.String(), key: Type.String(), value: Attribute.properties.value }),
     returns: Attribute,
     hidden: true,
     emits: ['platform:sys:policy:updated'],
@@ -76,6 +79,7 @@ export const policyRoutes = {
     gate: policyGate,
     body: Type.Object({
       ...PolicyRow,
+      ...Writer,
       principal: Type.String(),
       values: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' }), Type.Union([Attribute.properties.value, Type.Null()]), {
         maxProperties: 100,
@@ -93,7 +97,7 @@ export const policyRoutes = {
       ...PolicyRow,
       kind: Type.Union([Type.Literal('policy-sets'), Type.Literal('relations'), Type.Literal('attributes')]),
       id: Type.String(),
-      updated_by: Type.String(),
+      ...NamedWriter,
     }),
     problems: ['platform_origin_row', 'policy_row_not_found'],
     hidden: true,

@@ -7,6 +7,7 @@ export const Actor = Type.Object({
   id: Type.String(),
   act: Type.Optional(Type.String()),
 });
+export type Actor = Static<typeof Actor>;
 const Resource = Type.Object({ type: Type.String({ maxLength: 100 }), id: Type.String({ maxLength: 200 }) });
 const Outcome = Type.Union([Type.Literal('success'), Type.Literal('denied'), Type.Literal('error')]);
 export const Audit = Type.Object({

@@ -24,6 +24,7 @@ export const Relation = Type.Object({
   relation: Type.String(),
   object: Type.String(),
 });
+export type Relation = Static<typeof Relation>;
 export const Attribute = Type.Object({
   attribute_id: Id,
   env_id: Id,

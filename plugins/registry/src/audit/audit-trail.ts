@@ -1,5 +1,5 @@
 import type { Caller, RequestOf } from '@platform/sdk';
-import type { NewAudit } from '../../contract/schema/audit.ts';
+import type { Actor, NewAudit } from '../../contract/schema/audit.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { AuditChain, AuditDraft } from './proof/audit-chain.ts';
 import { AuditIngest } from './audit-ingest.ts';
@@ -9,6 +9,9 @@ interface Entry {
   readonly envId: string;
   readonly caller: Caller;
   readonly correlationId: string;
+  /** The service that did it where the registry only keeps what is changed, and who it says asked for it. */
+  readonly service?: string;
+  readonly actor?: Actor;
   readonly resource?: { readonly type: string; readonly id: string };
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -83,17 +86,13 @@ export class AuditTrail {
   }
 }
 
-/** What the registry itself did. */
-function ownDraft({ action, envId, caller, correlationId, resource, details }: Entry): AuditDraft {
-  const actor =
-    caller.kind === 'machine'
-      ? { kind: 'workload', id: caller.subject }
-      : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };
+/** What the registry itself did, or wrote for a service whose data it keeps. */
+function ownDraft({ action, envId, caller, correlationId, service, actor, resource, details }: Entry): AuditDraft {
   return {
-    service: 'sys',
+    service: service ?? 'sys',
     env_id: envId,
     action,
-    actor: JSON.stringify(actor),
+    actor: JSON.stringify(actor ?? actorOf(caller)),
     resource: resource ? JSON.stringify(resource) : null,
     outcome: 'success',
     details: details ? JSON.stringify(details) : null,
@@ -102,3 +101,8 @@ function ownDraft({ action, envId, caller, correlationId, resource, details }: E
     delivery_key: null,
   };
 }
+
+const actorOf = (caller: Caller): Actor =>
+  caller.kind === 'machine'
+    ? { kind: 'workload', id: caller.subject }
+    : { kind: 'user', id: caller.userId, ...(caller.kind === 'delegated' ? { act: caller.subject } : {}) };

@@ -20,7 +20,7 @@ export async function groundParts(ctx: Ctx) {
     changes,
     enablement: new Enablement(ctx, { access, audit: audit.audit, changes, verticals }),
     labels: new ServiceLabels(ctx),
-    policies: new PolicyStore(ctx),
+    policies: new PolicyStore(ctx, audit),
     proof: new DomainProof(ctx.config.dnsServers),
     verticals,
   };

@@ -1,14 +1,18 @@
 import { brokenConstraint, type Caller, type RequestOf } from '@platform/sdk';
 import { registry } from '../../contract/index.ts';
-import type { Attribute, PolicySet } from '../../contract/schema/policy.ts';
+import type { Attribute, PolicySet, Relation } from '../../contract/schema/policy.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
+import { PolicyTrail, type PolicyWrite } from './policy-trail.ts';
 
 /** Policy sets, relations and attributes of every (environment, service), kept for the services that evaluate them (C27). */
 export class PolicyStore {
   readonly #ctx: Ctx;
+  readonly #trail: PolicyTrail;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Ctx, { audit }: { audit: AuditTrail }) {
     this.#ctx = ctx;
+    this.#trail = new PolicyTrail(audit);
   }
 
   /** The platform's own set, generated from the contracts and mirrored by scope; its row says that it is in force (G-K-10). */
@@ -48,18 +52,15 @@ export class PolicyStore {
       sql<
         PolicySet[]
       >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') order by created_at, policy_set_id`,
-      sql<
-        { relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }[]
-      >`select * from policy_relations where env_id = ${envId} and service = ${service}`,
-      sql<
-        { attribute_id: string; env_id: string; service: string; principal: string; key: string; value: string }[]
-      >`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
+      sql<Relation[]>`select * from policy_relations where env_id = ${envId} and service = ${service}`,
+      sql<Attribute[]>`select * from policy_attributes where env_id = ${envId} and service = ${service}`,
     ]);
     return { sets: [...sets], relations: [...relations], attributes: [...attributes] };
   }
 
   /** A new tenant set starts in shadow at version 1; every write after that adds one (G-K-10). */
-  async upsertSet({ body, caller }: RequestOf<Contract, 'policyUpsertSet'>): Promise<PolicySet> {
+  async upsertSet(request: RequestOf<Contract, 'policyUpsertSet'>): Promise<PolicySet> {
+    const { body, caller } = request;
     this.#requireOwn(caller.service, body.service);
     const { problem, db, platform } = this.#ctx;
     return db.tx(async tx => {
@@ -86,6 +87,7 @@ export class PolicyStore {
           throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });
         throw cause;
       }
+      await this.#trail.set(tx, request, known, set);
       if (tells(caller))
         await tx.emit('platform:sys:policy:updated', body.env_id, {
           service: body.service,
@@ -98,44 +100,48 @@ export class PolicyStore {
     });
   }
 
-  async upsertRelation({ body, caller }: RequestOf<Contract, 'policyUpsertRelation'>) {
+  async upsertRelation(request: RequestOf<Contract, 'policyUpsertRelation'>): Promise<Relation> {
+    const { body, caller } = request;
     this.#requireOwn(caller.service, body.service);
+    const { env_id, service, subject, relation, object } = body;
+    const row = { relation_id: this.#ctx.platform.newId(), env_id, service, subject, relation, object };
     return this.#ctx.db.tx(async tx => {
-      const [row] = await tx.sql<
-        [{ relation_id: string; env_id: string; service: string; subject: string; relation: string; object: string }]
-      >`
-        insert into policy_relations ${tx.sql.row({ relation_id: this.#ctx.platform.newId(), ...body })}
-        on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *`;
+      // A row that was inserted has no transaction yet that ended it.
+      const [{ added, ...stored }] = await tx.sql<[Relation & { added: boolean }]>`
+        insert into policy_relations ${tx.sql.row(row)}
+        on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *, xmax = 0 as added`;
+      if (added) await this.#trail.relation(tx, request, 'added', stored);
       await this.#tell(tx, caller, 'relations', body);
-      return row;
+      return stored;
     });
   }
 
-  async upsertAttribute({ body, caller }: RequestOf<Contract, 'policyUpsertAttribute'>) {
+  async upsertAttribute(request: RequestOf<Contract, 'policyUpsertAttribute'>): Promise<Attribute> {
+    const { body, caller } = request;
     this.#requireOwn(caller.service, body.service);
     return this.#ctx.db.tx(async tx => {
-      const [row] = await this.#write(tx, body, [[body.key, body.value]]);
+      const [row] = await this.#write(tx, request, [[body.key, body.value]]);
       await this.#tell(tx, caller, 'attributes', body);
       return row as Attribute;
     });
   }
 
   /** All of them or none; `null` takes one away. */
-  async putAttributes({ body, caller }: RequestOf<Contract, 'policyPutAttributes'>) {
+  async putAttributes(request: RequestOf<Contract, 'policyPutAttributes'>) {
+    const { body, caller } = request;
     this.#requireOwn(caller.service, body.service);
     const { env_id: envId, service, principal, values } = body;
     return this.#ctx.db.tx(async tx => {
-      const mine = () => tx.sql<Pick<Attribute, 'key' | 'value'>[]>`
-        select key, value from policy_attributes
+      const mine = () => tx.sql<Attribute[]>`
+        select * from policy_attributes
         where env_id = ${envId} and service = ${service} and principal = ${principal} order by key for update`;
       const before = await mine();
       const entries = Object.entries(values);
-      const [gone, kept] = [entries.flatMap(([key, value]) => (value === null ? [key] : [])), entries.filter(isKept)];
+      const [gone, kept] = [before.filter(({ key }) => values[key] === null), entries.filter(isKept)];
       if (gone.length > 0)
-        await tx.sql`
-          delete from policy_attributes
-          where env_id = ${envId} and service = ${service} and principal = ${principal} and key = any(${gone})`;
-      await this.#write(tx, body, kept);
+        await tx.sql`delete from policy_attributes where attribute_id = any(${gone.map(row => row.attribute_id)}::uuid[])`;
+      for (const row of gone) await this.#trail.attribute(tx, request, row, { was: row.value });
+      await this.#write(tx, request, kept);
       await this.#tell(tx, caller, 'attributes', body);
       return { before: membersOf(before), after: membersOf(await mine()) };
     });
@@ -143,55 +149,73 @@ export class PolicyStore {
 
   async #write(
     tx: RegistryTx,
-    { env_id, service, principal }: Pick<Attribute, 'env_id' | 'service' | 'principal'>,
+    request: PolicyWrite & { readonly body: Pick<Attribute, 'principal'> },
     values: readonly (readonly [string, Attribute['value']])[],
   ): Promise<Attribute[]> {
+    const { env_id, service, principal } = request.body;
+    const before = await tx.sql<Pick<Attribute, 'key' | 'value'>[]>`
+      select key, value from policy_attributes
+      where env_id = ${env_id} and service = ${service} and principal = ${principal} and key = any(${values.map(([key]) => key)})
+      order by key for update`;
+    const known = new Map(before.map(({ key, value }) => [key, value]));
     const written: Attribute[] = [];
     // In one order, so that two writes at once wait for each other and never both.
     for (const [key, value] of [...values].sort(([left], [right]) => (left < right ? -1 : 1))) {
       const row = { attribute_id: this.#ctx.platform.newId(), env_id, service, principal, key, value: tx.sql.json(value) };
-      written.push(
-        ...(await tx.sql<[Attribute]>`
-          insert into policy_attributes ${tx.sql.row(row)}
-          on conflict (env_id, service, principal, key) do update set value = excluded.value returning *`),
-      );
+      const [stored] = await tx.sql<[Attribute]>`
+        insert into policy_attributes ${tx.sql.row(row)}
+        on conflict (env_id, service, principal, key) do update set value = excluded.value returning *`;
+      await this.#trail.attribute(tx, request, stored, { was: known.get(key), is: stored.value });
+      written.push(stored);
     }
     return written;
   }
 
-  async remove({ body, caller }: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+  async remove(request: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+    const { body, caller } = request;
     this.#requireOwn(caller.service, body.service);
-    const { problem, db } = this.#ctx;
-    await db.tx(async tx => {
-      const { env_id: envId, service, id } = body;
-      if (body.kind !== 'policy-sets') {
-        const gone =
-          body.kind === 'relations'
-            ? await tx.sql<
-                object[]
-              >`delete from policy_relations where env_id = ${envId} and service = ${service} and relation_id::text = ${id} returning 1`
-            : await tx.sql<
-                object[]
-              >`delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning 1`;
-        if (gone.length === 0) throw problem('policy_row_not_found');
-        return this.#tell(tx, caller, body.kind, body);
-      }
-      const [set] = await tx.sql<
-        PolicySet[]
-      >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
-      if (!set) throw problem('policy_row_not_found');
-      if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
-      await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
-      if (tells(caller))
-        await tx.emit('platform:sys:policy:updated', envId, {
-          service,
-          policy_set: null,
-          deleted_id: set.policy_set_id,
-          version: set.version + 1,
-          mode: set.mode,
-          seeded: false,
-        });
+    await this.#ctx.db.tx(async tx => {
+      if (body.kind === 'policy-sets') return this.#removeSet(tx, request);
+      await (body.kind === 'relations' ? this.#removeRelation(tx, request) : this.#removeAttribute(tx, request));
+      await this.#tell(tx, caller, body.kind, body);
     });
+  }
+
+  async #removeRelation(tx: RegistryTx, request: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+    const { env_id: envId, service, id } = request.body;
+    const [gone] = await tx.sql<Relation[]>`
+      delete from policy_relations where env_id = ${envId} and service = ${service} and relation_id::text = ${id} returning *`;
+    if (!gone) throw this.#ctx.problem('policy_row_not_found');
+    await this.#trail.relation(tx, request, 'removed', gone);
+  }
+
+  async #removeAttribute(tx: RegistryTx, request: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+    const { env_id: envId, service, id } = request.body;
+    const [gone] = await tx.sql<Attribute[]>`
+      delete from policy_attributes where env_id = ${envId} and service = ${service} and attribute_id::text = ${id} returning *`;
+    if (!gone) throw this.#ctx.problem('policy_row_not_found');
+    await this.#trail.attribute(tx, request, gone, { was: gone.value });
+  }
+
+  async #removeSet(tx: RegistryTx, request: RequestOf<Contract, 'policyRemove'>): Promise<void> {
+    const { problem } = this.#ctx;
+    const { env_id: envId, service, id } = request.body;
+    const [set] = await tx.sql<
+      PolicySet[]
+    >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
+    if (!set) throw problem('policy_row_not_found');
+    if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
+    await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
+    await this.#trail.set(tx, request, set, undefined);
+    if (tells(request.caller))
+      await tx.emit('platform:sys:policy:updated', envId, {
+        service,
+        policy_set: null,
+        deleted_id: set.policy_set_id,
+        version: set.version + 1,
+        mode: set.mode,
+        seeded: false,
+      });
   }
 
   /** What sets are judged by changed: whoever evaluates them reads anew. */

@@ -146,3 +146,43 @@ test('an outage of identity is never an empty list', async () => {
   expect(await refusal(by.whoCan({ query: { action: 'auth:users:read' }, targetEnvId: ENV }))).toEqual([503, 'identity_unavailable']);
   world.directory.down.clear();
 });
+
+test('REG-004 G-K-10 every change of policies is in the audit trail: who, where, what it was and what it became, and no value', async () => {
+  const user = { kind: 'user', id: policyAdmin.id };
+  const write = async (kind: string, body: object) => (await call(`/v1/admin/${kind}?service=auth`, { method: 'POST', body })).json;
+  const remove = (kind: string, id: unknown) => call(`/v1/admin/${kind}?service=auth&id=${id}`, { method: 'DELETE' });
+  const permit = `permit(principal == User::"${ada}", action == Action::"auth:users:read", resource);`;
+
+  const { policy_set_id: set } = await write('policy-sets', { name: 'traced', policies: forbidBea });
+  await write('policy-sets', { name: 'traced', policies: permit, mode: 'enforced' });
+  await remove('policy-sets', set);
+  const held = { subject: `user:${ada}`, relation: 'auditor', object: 'loan:8' };
+  const { relation_id: relation } = await write('relations', held);
+  await write('relations', held);
+  await remove('relations', relation);
+  const named = { principal: `user:${ada}`, key: 'birthplace' };
+  const { attribute_id: attribute } = await write('attributes', { ...named, value: 'Paris' });
+  await write('attributes', { ...named, value: 'Paris' });
+  await write('attributes', { ...named, value: ['Rome', 'Oslo'] });
+  await remove('attributes', attribute);
+
+  const admin = world.host.by(world.admin());
+  const { items } = await admin.listAudit({ query: { env_id: ENV } });
+  const about = [set, relation, attribute].map(String);
+  const entries = items.filter(({ resource }) => resource && about.includes(resource.id)).reverse();
+  expect(JSON.stringify(entries)).not.toMatch(/Paris|Rome|Oslo|permit\(|forbid\(/);
+  for (const entry of entries) expect(entry).toMatchObject({ service: 'sys', env_id: ENV, actor: user, details: { service: 'auth' } });
+  const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
+  const first = { version: 1, mode: 'shadow', name: 'traced', length: forbidBea.length, digest };
+  const second = { version: 2, mode: 'enforced', name: 'traced', length: permit.length, digest };
+  expect(entries.map(({ action, resource, details }) => [action, resource?.type, details])).toEqual([
+    ['policy.set.created', 'policy_set', { service: 'auth', to: first }],
+    ['policy.set.replaced', 'policy_set', { service: 'auth', from: first, to: second }],
+    ['policy.set.removed', 'policy_set', { service: 'auth', from: second }],
+    ['policy.relation.added', 'policy_relation', { service: 'auth', ...held }],
+    ['policy.relation.removed', 'policy_relation', { service: 'auth', ...held }],
+    ['policy.attribute.set', 'policy_attribute', { service: 'auth', ...named, to: digest }],
+    ['policy.attribute.set', 'policy_attribute', { service: 'auth', ...named, from: digest, to: digest }],
+    ['policy.attribute.removed', 'policy_attribute', { service: 'auth', ...named, from: digest }],
+  ]);
+});

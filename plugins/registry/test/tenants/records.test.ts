@@ -239,6 +239,31 @@ describe('policy data', () => {
     ).toEqual([404, 'policy_row_not_found']);
   });
 
+  test('REG-004 REG-058 what a service writes is recorded under its name, in whose name it says, and with the change or not at all', async () => {
+    const row = { env_id: ENV, service: 'func', principal: 'workload:func', updated_by: 'user:ada', act: 'bff' };
+    const put = (values: Record<string, string | number | null>) => store().policyPutAttributes({ body: { ...row, values } });
+    await put({ traced_kept: 1, traced_gone: 'x' });
+    await put({ traced_kept: 1, traced_gone: null, traced_new: 2 });
+    const { updated_by: _, act: __, ...unsigned } = row;
+    await store().policyPutAttributes({ body: { ...unsigned, values: { traced_new: 3 } } });
+    const recorded = async () =>
+      (await world.host.by(world.admin()).listAudit({ query: { env_id: ENV, service: 'func' } })).items
+        .map(({ action, actor, details = {} }) => [action, String((details as { key?: string }).key), actor] as const)
+        .filter(([, key]) => key.startsWith('traced_'))
+        .reverse();
+    const ada = { kind: 'user', id: 'ada', act: 'bff' };
+    expect(await recorded()).toEqual([
+      ['policy.attribute.set', 'traced_gone', ada],
+      ['policy.attribute.set', 'traced_kept', ada],
+      ['policy.attribute.removed', 'traced_gone', ada],
+      ['policy.attribute.set', 'traced_new', ada],
+      ['policy.attribute.set', 'traced_new', { kind: 'workload', id: 'func' }],
+    ]);
+    expect(await world.losingCommits('audit', () => put({ traced_lost: 1 }))).toBe('lost');
+    const { attributes } = await store().policySnapshot({ query: { env_id: ENV, service: 'func' } });
+    expect(attributes.map(({ key }) => key)).not.toContain('traced_lost');
+  });
+
   test('REG-005 a service keeps and sees its own policies only; people and unbound tokens none', async () => {
     const foreign = store('till');
     const attempts = [
