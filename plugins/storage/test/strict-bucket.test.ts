@@ -2,7 +2,9 @@ import { HeadObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCom
 import { Readable } from 'node:stream';
 import { AwsClient } from 'aws4fetch';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bucketOf, S3Blobs } from '../src/blobs/s3-blobs.ts';
 import { signed } from '../src/blobs/signature.ts';
+import { s3rver } from './fixtures/npm-buckets.ts';
 import { KEY, REGION, StrictBucket } from './fixtures/strict-bucket.ts';
 
 let bucket: StrictBucket;
@@ -78,4 +80,16 @@ test('our signature is the one that another signer makes', async () => {
     aws: { datetime: ours['x-amz-date'] as string, allHeaders: true },
   });
   expect(ours['authorization']).toBe(theirs.headers.get('authorization'));
+});
+
+test('s3rver, which checks signatures too, takes ours and none that another secret made', async () => {
+  await using server = await s3rver();
+  await server.lay('kept', Buffer.from('0123456789'), new Date());
+  const bucket = bucketOf(`${server.origin}/things?region=${REGION}`, false);
+  const opened = async (secret: string) => {
+    await using blobs = new S3Blobs(bucket as NonNullable<typeof bucket>, async () => ({ id: server.key.id, secret }));
+    return Buffer.concat((await (await blobs.open('kept', { start: 2, end: 4 }))?.toArray()) ?? []).toString();
+  };
+  expect(await opened(server.key.secret)).toBe('234');
+  await expect(opened('another')).rejects.toMatchObject({ status: 403 });
 });
