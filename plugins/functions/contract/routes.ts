@@ -149,5 +149,6 @@ export const routes = {
     env: 'own',
     body: Limits,
     returns: Limits,
+    problems: ['func_disabled'],
   }),
 } as const;

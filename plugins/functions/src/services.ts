@@ -33,7 +33,7 @@ export function servicesOf(ctx: FuncContext) {
   const enablement = new Enablement(ctx);
   const objects = new ModuleObjects(ctx);
   const modules = new Modules(ctx, objects, enablement);
-  const limits = new EnvironmentLimits(ctx);
+  const limits = new EnvironmentLimits(ctx, enablement);
   const records = new ExecutionRecords(ctx);
   const calls = new HostCalls(ctx);
   const runner = new Runner(ctx, { objects, calls, programs, pools });

@@ -22,7 +22,7 @@ const says = (text: string) => {
 const imports = { ask: '/v1/internal/score' };
 const detail = (execution_id: string) => host.by(ada).getExecution({ params: { execution_id } });
 
-test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-029 FUN-034 FUN-035 a function runs by product or pinned, answers its result, and every run tells its fuel and duration', async () => {
+test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-034 FUN-035 a function runs by product or pinned, answers its result, and every run tells its fuel and duration', async () => {
   const module = await published(host, ECHO, { product: 'echo' });
   const byProduct = await run(host, 'echo', { context: { amount: 12 } });
   expect(byProduct).toMatchObject({
@@ -35,7 +35,7 @@ test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-029 FUN-034 FUN-035 a function runs by
   const pinned = await host
     .by(ada)
     .executeModule({ params: { module_id: module.module_id }, body: { hook: 'hook', context: { amount: 12 }, idempotency_key: 'p' } });
-  expect([pinned.result, pinned.fuel_used]).toEqual([{ amount: 12 }, byProduct.fuel_used]);
+  expect([pinned.module_id, pinned.result, pinned.fuel_used]).toEqual([module.module_id, { amount: 12 }, byProduct.fuel_used]);
   const told = (await host.events('platform:func:execution:completed', 2)).find(
     ({ payload }) => payload['execution_id'] === pinned.execution_id,
   );
@@ -46,6 +46,32 @@ test('FUN-001 FUN-022 FUN-023 FUN-028 FUN-029 FUN-034 FUN-035 a function runs by
   const metrics = (await host.fetch('/v1/metrics', { as: await host.workload('func') })).text;
   expect(metrics).toMatch(/fuel_used_total\D+[1-9]/);
   expect(metrics).toMatch(/duration_ms_total/);
+  const sql = await host.sql();
+  expect([...(await sql`select event_type from outbox where payload->>'execution_id' = ${pinned.execution_id}`)]).toEqual([
+    { event_type: 'platform:func:execution:completed' },
+  ]);
+});
+
+test('FUN-001 a service’s own module runs the hook that is named, of those that it has', async () => {
+  const by = as.machine('pricing', 'func:modules:read', 'func:modules:write', 'func:modules:execute');
+  const answer = (hook: string, at: number) =>
+    `(data (i32.const ${at}) "\\22${hook}\\22") (func (export "${hook}") (param i32 i32) (result i64) (i64.const ${(BigInt(at) << 32n) + BigInt(hook.length + 2)}))`;
+  const bytes = wat(answer('before', 64) + answer('after', 128));
+  const options = { targetEnvId: ENV };
+  const body = {
+    domain: 'credit',
+    product: 'two-hooks',
+    source_language: 'other',
+    wasm_base64: Buffer.from(bytes).toString('base64'),
+  } as const;
+  const { module_id } = await host.by(by).uploadModule({ ...options, body: { ...body, hooks: ['before', 'after'] } });
+  const ran = async (hook: string) => {
+    const wanted = { ...options, params: { module_id }, body: { hook, context: {}, idempotency_key: hook } };
+    return (await host.by(by).executeModule(wanted)).result;
+  };
+  await host.by(by).validateModule({ ...options, params: { module_id }, body: {} });
+  await host.by(by).activateModule({ ...options, params: { module_id } });
+  expect([await ran('before'), await ran('after')]).toEqual(['before', 'after']);
 });
 
 test('FUN-019 FUN-023 the hook protocol carries accept or reject with reason and directives; anything else is a trap', async () => {
@@ -59,6 +85,10 @@ test('FUN-019 FUN-023 the hook protocol carries accept or reject with reason and
     directives: [{ type: 'notify', to: 'ada' }],
     result: { n: 1 },
   });
+  await published(host, says('{"decision":"accept","result":{"n":2}}'), { product: 'kind-rule' });
+  expect(await run(host, 'kind-rule', { protocol: 'hook' })).toMatchObject({ decision: 'accept', result: { n: 2 } });
+  await published(host, says('{"decision":"perhaps"}'), { product: 'undecided-rule' });
+  expect(await refusal(run(host, 'undecided-rule', { protocol: 'hook' }))).toMatchObject({ code: 'trap', detail: 'hook_protocol' });
   const seen = await run(host, 'malformed', { context: { a: 1 } });
   expect(seen.result).toEqual({ a: 1 });
   expect(await refusal(run(host, 'malformed', { protocol: 'hook' }))).toMatchObject({ status: 422, code: 'trap', detail: 'hook_protocol' });
@@ -100,7 +130,7 @@ test('FUN-011 FUN-012 an execution has a key: a replay gets what was recorded, a
   expect(desk.asked).toHaveLength(1);
 });
 
-test('FUN-004 FUN-006 a call goes to the owning service’s internal path that the caller names, as this service, for this environment, under a key of its own', async () => {
+test('FUN-004 FUN-006 FUN-022 a call goes to the owning service’s internal path that the caller names, as this service, for this environment, under a key of its own', async () => {
   await published(host, ASK, { product: 'calls' });
   const done = await run(host, 'calls', { context: { who: 'x' }, imports, callback: { service: 'credit', headers: { 'X-Trace': 't1' } } });
   expect(done.result).toEqual({ score: 700, asked: { who: 'x' } });
@@ -158,12 +188,16 @@ test('FUN-013 FUN-014 used-up fuel, a trap and time that is over are structured 
   await published(host, ASK, { product: 'slow' });
   let open = () => {};
   desk.wait = new Promise(resolve => (open = resolve));
-  expect(await refusal(run(host, 'slow', { imports }))).toMatchObject({ status: 504, code: 'execution_timeout' });
+  const slow = await refusal(run(host, 'slow', { imports }));
+  expect(slow).toMatchObject({ status: 504, code: 'execution_timeout' });
   open();
   await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 2_000 } });
-  for (const { extra } of [trapped, spun]) {
+  const sql = await host.sql();
+  for (const { extra } of [trapped, spun, slow]) {
     const kept = await detail(String(extra['execution_id']));
     expect([kept.status, kept.result]).toEqual(['failed', null]);
+    const told = await sql`select event_type from outbox where payload->>'execution_id' = ${kept.execution_id}`;
+    expect([...told]).toEqual([{ event_type: 'platform:func:execution:failed' }]);
   }
   expect((await host.events('platform:func:execution:failed', 2)).map(({ payload }) => payload['code'])).toEqual(
     expect.arrayContaining(['trap', 'fuel_exhausted']),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { functions } from '../contract/index.ts';
 import { ECHO, GROW, SPIN, TRAP, wat } from './fixtures/guests.ts';
 import { ada, admin, bob, disabled, ENV, type Host, published, refusal, run, storedKeys, uploaded, world } from './fixtures/world.ts';
 
@@ -10,6 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => host?.[Symbol.asyncDispose]());
 
+const ECHO_TWO = `(func (export "hook") (param i32 i32) (result i64) (i64.const ${(64n << 32n) + 1n}))`;
 const hash = `sha256:${createHash('sha256').update(ECHO).digest('hex')}`;
 const stored = async () => (await (await host.sql())<{ n: number }[]>`select count(*)::int as n from modules where env_id = ${ENV}`)[0]?.n;
 
@@ -133,9 +135,9 @@ test('FUN-009 a module that spins or takes all memory fails its validation with 
   expect(await tried(TRAP)).toMatchObject({ valid: true, diagnostics: [{ severity: 'warning', code: 'trap' }] });
 });
 
-test('FUN-025 FUN-026 FUN-027 FUN-039 a product has one active version; it is deprecated before it is deleted', async () => {
+test('FUN-025 FUN-026 FUN-027 FUN-028 FUN-029 FUN-034 FUN-039 a product has one active version, which it runs; it is deprecated before it is deleted, and each change is told', async () => {
   const one = await published(host, ECHO, { product: 'versions' });
-  const two = await published(host, wat('(func (export "hook") (param i32 i32) (result i64) (i64.const 0))'), { product: 'versions' });
+  const two = await published(host, wat(`(data (i32.const 64) "2") ${ECHO_TWO}`), { product: 'versions' });
   const by = host.by(ada);
   const statuses = async () =>
     (await by.listModules({ query: { product: 'versions' } })).items.map(({ module_id, status, active }) => [
@@ -147,20 +149,32 @@ test('FUN-025 FUN-026 FUN-027 FUN-039 a product has one active version; it is de
     ['two', 'active', true],
     ['one', 'deprecated', false],
   ]);
+  expect(await run(host, 'versions')).toMatchObject({ module_id: two.module_id, result: 2 });
   expect(await refusal(by.deleteModule({ params: { module_id: two.module_id } }))).toMatchObject({ status: 409, code: 'module_active' });
   await by.deprecateModule({ params: { module_id: two.module_id } });
   expect(await refusal(by.deprecateModule({ params: { module_id: two.module_id } }))).toMatchObject({
     status: 409,
     code: 'module_not_active',
   });
+  expect(await refusal(run(host, 'versions'))).toMatchObject({ status: 404, code: 'no_active_version' });
   await by.deleteModule({ params: { module_id: two.module_id } });
   await by.deleteModule({ params: { module_id: (await uploaded(host, ECHO, { product: 'draft' })).module_id } });
   expect(await statuses()).toEqual([['one', 'deprecated', false]]);
   // A deprecated version is still there for whoever pinned it (G-FUNC-03).
   expect(
     await by.executeModule({ params: { module_id: one.module_id }, body: { hook: 'hook', context: {}, idempotency_key: 'pinned' } }),
-  ).toMatchObject({ status: 'completed' });
-  expect((await host.events('platform:func:module:deleted', 2)).length).toBeGreaterThanOrEqual(2);
+  ).toMatchObject({ module_id: one.module_id, status: 'completed', result: {} });
+  const sql = await host.sql();
+  const told = await sql<
+    { event_type: string }[]
+  >`select event_type from outbox where payload->>'module_id' = ${two.module_id} order by id`;
+  expect(told.map(({ event_type }) => event_type.split(':').at(-1)).filter(name => name !== 'completed')).toEqual([
+    'uploaded',
+    'validated',
+    'activated',
+    'deprecated',
+    'deleted',
+  ]);
 });
 
 test('FUN-020 FUN-032 policy decides: the owner and administrators change a module, others do not, and nobody without the scope', async () => {
@@ -213,8 +227,13 @@ test('FUN-017 FUN-018 only a row that says no turns functions off: then every ch
     () => by.deleteModule(id),
     () => run(host, 'off', { by: eve }),
     () => by.executeModule({ ...id, body: { hook: 'hook', context: {}, idempotency_key: 'off' } }),
+    () => by.replayExecution({ params: { execution_id: module.module_id } }),
+    () => by.putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 2_000 } }),
   ];
-  for (const attempt of attempts) expect(await refusal(attempt())).toMatchObject({ status: 409, code: 'func_disabled' });
+  // Whatever changes something is among them; another service that is off turns nothing off.
+  expect(attempts).toHaveLength(Object.values(functions.routes).filter(({ method }) => method !== 'GET').length);
+  for (const [index, attempt] of attempts.entries())
+    expect([index, await refusal(attempt())]).toMatchObject([index, { status: 409, code: 'func_disabled' }]);
   expect((await by.listModules({})).items).toHaveLength(1);
 });
 
@@ -223,7 +242,21 @@ test('FUN-030 FUN-031 FUN-036 the API lists by its filters, all paths are under 
   expect(
     Object.keys(json['paths'] as object).every(path => path.startsWith('/v1/') || path === '/subscribe' || path.startsWith('/openapi')),
   ).toBe(true);
+  expect(Object.keys(json['paths'] as object)).toEqual(
+    expect.arrayContaining(['/v1/modules', ...['', '/validate', '/activate', '/deprecate'].map(of => `/v1/modules/{module_id}${of}`)]),
+  );
   expect((await host.by(ada).listModules({ query: { domain: 'credit', status: 'active', limit: 1 } })).items).toHaveLength(1);
+  const nobody = host.by(as.userIn(ENV));
+  const id = { params: { module_id: (await uploaded(host, ECHO, { product: 'api' })).module_id } };
+  for (const attempt of [
+    () => uploaded(host, ECHO, { by: as.userIn(ENV) }),
+    () => nobody.validateModule({ ...id, body: {} }),
+    () => nobody.activateModule(id),
+    () => nobody.deprecateModule(id),
+    () => nobody.deleteModule(id),
+    () => nobody.listModules({}),
+  ])
+    expect(await refusal(attempt())).toMatchObject({ status: 403, code: 'policy_denied' });
   for (const page of ['overview', 'modules', 'executions', 'dead-letters', 'limits']) {
     const served = await host.fetch(`/v1/admin/ui/${page}?target_env_id=${ENV}`, { persona: ada });
     expect([page, served.status]).toEqual([page, 200]);

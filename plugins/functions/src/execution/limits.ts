@@ -1,12 +1,14 @@
 import type { Limits } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
+import type { Enablement } from '../enablement.ts';
 
 /** What one execution may use, by environment (G-FUNC-06). */
 export class EnvironmentLimits {
   readonly #ctx: FuncContext;
+  readonly #enablement: Enablement;
 
-  constructor(ctx: FuncContext) {
-    this.#ctx = ctx;
+  constructor(ctx: FuncContext, enablement: Enablement) {
+    [this.#ctx, this.#enablement] = [ctx, enablement];
   }
 
   async of(env: string): Promise<Limits> {
@@ -16,6 +18,7 @@ export class EnvironmentLimits {
   }
 
   async put(env: string, limits: Limits): Promise<Limits> {
+    await this.#enablement.require(env);
     await this.#ctx.db.sql`
       insert into limits ${this.#ctx.db.sql.row({ env_id: env, ...limits })}
       on conflict (env_id) do update set (fuel, memory_mib, timeout_ms) = (excluded.fuel, excluded.memory_mib, excluded.timeout_ms)`;
