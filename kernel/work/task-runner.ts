@@ -246,7 +246,9 @@ export class TaskRunner implements AsyncDisposable {
     this.#next?.[Symbol.dispose]();
     this.#next = undefined;
     if (!due) return;
-    const wait = Math.max(1, due.getTime() - this.#options.clock.now().getTime());
+    const wait = due.getTime() - this.#options.clock.now().getTime();
+    // It fell due while it was looked up.
+    if (wait <= 0) return void this.look();
     if (wait >= POLL_MS) return;
     this.#next = this.#options.clock.every(wait, () => {
       this.#next?.[Symbol.dispose]();

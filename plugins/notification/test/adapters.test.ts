@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPrivateAddress } from '@platform/sdk';
 import { openTestStores, type TestStores } from '@platform/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { GatewaySettings, Outgoing } from '../src/adapters/adapter.ts';
 import { Adapters } from '../src/adapters/adapters.ts';
 import { addressOf, looksPrivate } from '../src/adapters/private-address.ts';
@@ -202,7 +202,9 @@ describe('addresses', () => {
 
 describe('quiet hours', () => {
   const at = (time: string) => new Date(`2026-${time}Z`);
-  test('NTF-028 NTF-040 begin with the first hour, end before the last, wrap past midnight, and last the day where they are one', () => {
+  test('NTF-028 begin with the first hour, end before the last, wrap past midnight, and last the day where they are one; in UTC, wherever the process is', () => {
+    vi.stubEnv('TZ', 'Asia/Tokyo');
+    expect(at('06-01T03:30').getHours()).toBe(12);
     const quiet = (start_hour: number, end_hour: number, time: string) => isQuiet([{ start_hour, end_hour }], at(`06-01T${time}`));
     expect([quiet(9, 17, '08:59'), quiet(9, 17, '09:00'), quiet(9, 17, '16:59'), quiet(9, 17, '17:00')]).toEqual([
       false,
@@ -227,6 +229,7 @@ describe('quiet hours', () => {
         at('06-01T03:30'),
       ),
     ).toBe(true);
+    vi.unstubAllEnvs();
   });
 
   test('H-28 follow the clock of their zone through summer and winter', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { newId } from '@platform/kernel/base/ids';
 import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as } from '@platform/testing';
+import { as, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentPurpose } from '../src/messages/content.ts';
 import { MailServer } from './fixtures/mail-server.ts';
@@ -84,10 +84,18 @@ describe('gateways', () => {
   test('NTF-037 NTF-050 are made, changed under their version, listed and removed; those of others are not there', async () => {
     const [env_id, elsewhere] = [world.env(), world.env()];
     const admin = world.host.by(world.admin(env_id));
-    const made = await admin.createGateway({ targetEnvId: env_id, body: draft({ config: { from: 'a@b.example' } }) });
+    const bare = await admin.createGateway({ targetEnvId: env_id, body: draft() });
+    expect(bare).toMatchObject({ scope: 'env', channel: 'email', gateway_url: null, credentials: null, config: {} });
+    await admin.deleteGateway({ targetEnvId: env_id, params: { gateway_id: bare.gateway_id } });
+    const whole = {
+      ...draft({ gateway_url: 'https://relay.example/send', credentials: { secret_ref: `secrets://env/${env_id}/smtp` } }),
+      config: { from: 'a@b.example', simulate_failure: { mode: 'first_n' as const, n: 2, error: 'not now' } },
+    };
+    const made = await admin.createGateway({ targetEnvId: env_id, body: whole });
+    expect(made).toMatchObject({ ...whole, scope: 'env', env_id });
     const at = { targetEnvId: env_id, params: { gateway_id: made.gateway_id } };
     const changed = await admin.updateGateway({ ...at, body: { name: 'Other' } });
-    expect([changed.name, changed.version, changed.config]).toEqual(['Other', 2, { from: 'a@b.example' }]);
+    expect([changed.name, changed.version, changed.config]).toEqual(['Other', 2, whole.config]);
     const stale = await world.host.fetch(`/v1/gateways/${made.gateway_id}?target_env_id=${env_id}`, {
       method: 'PUT',
       persona: world.admin(env_id),
@@ -123,6 +131,12 @@ describe('gateways', () => {
       await by.tryGateway({ targetEnvId: env_id, params: { gateway_id: made.gateway_id }, body: { recipient: 'me@example.org' } }),
     ).toMatchObject({ ok: false });
     await expect(tried({})).rejects.toMatchObject({ status: 400, code: 'gateway_invalid' });
+    const path = `/v1/gateways/test?target_env_id=${env_id}`;
+    const body = JSON.stringify({ gateway_id: made.gateway_id, recipient: 'me@example.org' });
+    const posted = (persona: Persona) => world.host.fetch(path, { method: 'POST', persona, body });
+    expect([(await posted(world.admin(env_id))).status, (await posted(as.userIn(env_id, 'post:read', 'post:write'))).status]).toEqual([
+      200, 403,
+    ]);
     await expect(tried({ gateway, recipient: 'a@b.example, c@d.example' })).rejects.toMatchObject({
       status: 400,
       code: 'recipient_invalid',
@@ -131,7 +145,7 @@ describe('gateways', () => {
 });
 
 describe('administration', () => {
-  test('NTF-054 NTF-050 every administrative call without target_env_id is 400', async () => {
+  test('NTF-052 NTF-053 NTF-054 every administrative call, those of the pages too, without target_env_id is 400', async () => {
     const persona = world.platformAdmin();
     for (const path of [
       '/v1/gateways',
@@ -143,6 +157,7 @@ describe('administration', () => {
       '/v1/admin/relations',
       '/v1/admin/attributes',
       '/v1/admin/policy-sets',
+      '/v1/admin/decisions',
     ]) {
       const answer = await world.host.fetch(path, { persona: { ...persona, scopes: [...persona.scopes, 'post:policy:admin'] } });
       expect([path, answer.status, answer.json['code']]).toEqual([path, 400, 'target_env_required']);
@@ -209,8 +224,11 @@ describe('administration', () => {
     ).rejects.toMatchObject({ status: expect.any(Number) });
   });
 
-  test('NTF-061 NTF-064 KRN-011 its events are named with colons, carry everything, and its health says the build', async () => {
+  test('NTF-061 NTF-063 NTF-064 KRN-011 its paths are under /v1, its events are named with colons, carry everything, and its health says the build', async () => {
     for (const name of Object.keys(world.host.manifest.events)) expect(name).toMatch(/^[a-z0-9_-]+(:[a-z0-9_-]+){2,3}$/);
+    const paths = Object.keys((await world.host.fetch('/openapi.json')).json['paths'] as object);
+    expect(paths.length).toBeGreaterThan(20);
+    expect(paths.filter(path => !path.startsWith('/v1/') && !path.startsWith('/openapi') && path !== '/subscribe')).toEqual([]);
     const { json } = await world.host.fetch('/v1/health');
     expect(json).toMatchObject({ service: 'post', build: 'test', version: expect.stringContaining('test') });
   });

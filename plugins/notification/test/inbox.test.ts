@@ -17,7 +17,7 @@ describe('sending', () => {
     expect((await world.sql<object[]>`select 1 from messages where env_id = ${env_id}`).length).toBe(4);
   });
 
-  test('NTF-006 NTF-063 is for workloads with post:write: people get 403 m2m_required, workloads without it 403, and nobody 401', async () => {
+  test('NTF-006 is for workloads with post:write: people get 403 m2m_required, workloads without it 403, and nobody 401', async () => {
     const body = JSON.stringify({ env_id: world.env(), category: 'system', recipient: { user_id: 'u' }, subject: 's', body: 'b' });
     const status = async (init: object) => {
       const { status: code, json } = await world.host.fetch('/v1/send', { method: 'POST', body, ...init });
@@ -53,6 +53,13 @@ describe('sending', () => {
       correlation_id: 'c-1',
       read_at: null,
       deliveries: [{ channel: 'view', state: 'delivered' }],
+    });
+    const named = await world.send({ env_id, recipient: { user_id: user.id }, template: { key: 'shop.paid' }, subject: 'S', body: 'b' });
+    await world.shown(named);
+    expect(await world.host.by(user).getMessage({ params: { notification_id: named } })).toMatchObject({
+      template_key: 'shop.paid',
+      priority: 'normal',
+      resource_refs: [],
     });
   });
 
@@ -106,7 +113,7 @@ describe('sending', () => {
 });
 
 describe('the inbox', () => {
-  test('NTF-003 NTF-004 NTF-008 NTF-042 NTF-057 C4 has every message first, and the event tells its reader with the count of the unread', async () => {
+  test('NTF-042 NTF-057 NTF-061 C4 has every message, and the event tells its reader with the count of the unread', async () => {
     const env_id = world.env();
     const ids = [
       await world.send({ env_id, recipient: { user_id: 'reader' } }),
@@ -136,9 +143,12 @@ describe('the inbox', () => {
     } finally {
       world.host.busAway = false;
     }
+    const told = () =>
+      world.host.bus.filter(({ event_type, env_id: of }) => of === env_id && event_type === 'platform:notification:received').length;
+    await eventually(async () => (await world.host.clock.advance('1s'), told())).toBe(1);
   });
 
-  test('NTF-035 NTF-047 NTF-048 NTF-058 lists, shows and counts; marking read counts once and tells once, in the transaction of the mark', async () => {
+  test('NTF-035 NTF-047 NTF-048 NTF-058 NTF-061 lists, shows and counts; marking read counts once and tells once, in the transaction of the mark', async () => {
     const env_id = world.env();
     const user = as.userIn(env_id, 'post:read', 'post:write');
     const by = world.host.by(user);
@@ -165,6 +175,8 @@ describe('the inbox', () => {
     await world.host.clock.advance('1s');
     expect(await by.readMessage({ params: { notification_id: ids[0] as string } })).toEqual(read);
     expect(read.unread_count).toBe(2);
+    const readAt = async (index: number) => (await by.getMessage({ params: { notification_id: ids[index] as string } })).read_at;
+    expect([await readAt(0), await readAt(1)]).toEqual([read.read_at, null]);
     const told = () =>
       world.sql<
         { payload: object }[]
@@ -211,6 +223,18 @@ describe('the inbox', () => {
     await expect(of(world.admin(env_id))).rejects.toMatchObject({ status: 403, code: 'admin_required' });
     await expect(of(world.admin(elsewhere), env_id)).rejects.toMatchObject({ status: 403 });
     expect((await of(world.admin(env_id), env_id)).items.map(({ notification_id }) => notification_id)).toEqual([id]);
+    // Who may read may not mark, and who may do neither does neither.
+    const [reading, nothing] = [world.host.by({ ...owner, scopes: ['post:read'] }), world.host.by({ ...owner, scopes: [] })];
+    expect((await reading.getMessage(at)).read_at).toBeNull();
+    for (const refused of [
+      () => reading.readMessage(at),
+      () => reading.readAll(),
+      () => nothing.listMessages(),
+      () => nothing.getMessage(at),
+      () => nothing.messageContent(at),
+      () => nothing.unreadCount(),
+    ])
+      await expect(refused()).rejects.toMatchObject({ status: 403, code: 'policy_denied' });
   });
 
   test('a token that was given less than its administrator may reads nothing of others', async () => {

@@ -56,7 +56,7 @@ describe('a template', () => {
     });
   });
 
-  test('is looked for in the exact language, then without its region, then in English', async () => {
+  test('NTF-039 is looked for in the exact language, then without its region, then in English', async () => {
     const env_id = world.env();
     for (const locale of ['en', 'de', 'de-AT']) await write(env_id, 'k', locale, locale, locale);
     const language = async (locale: string) => (await rendered(env_id, { key: 'k', locale })).language;
@@ -98,7 +98,7 @@ describe('a template', () => {
     expect(mail?.html).not.toContain('<img src=x');
   });
 
-  test('NTF-024 NTF-025 has the branding of its environment and the reserved values, which no producer replaces', async () => {
+  test('NTF-024 has the branding of its environment and the reserved values, which no producer replaces', async () => {
     const env_id = world.env();
     world.looks.set(env_id, { primary_color: '#a01020', logo_url: 'https://cdn.example/logo.svg' });
     await write(env_id, 'branded', 'en', 'S', '{{primary_color}} {{logo_url}} {{user_id}} {{env_id}} {{title}}');
@@ -167,12 +167,24 @@ describe('the templates of an environment', () => {
     expect((await rows()).map(({ origin }) => origin)).toEqual(['service', 'service', 'service']);
   });
 
-  test('NTF-050 are written by administrators alone', async () => {
+  test('NTF-050 policy decides who writes them, as it does of gateways, dead letters and preferences', async () => {
     const env_id = world.env();
-    await expect(
-      world.host
-        .by(as.userIn(env_id, 'post:read', 'post:write'))
-        .putTemplate({ targetEnvId: env_id, params: { key: 'k' }, body: { locale: 'en', subject: 's', body: 'b' } }),
-    ).rejects.toMatchObject({ status: 403 });
+    const [reader, nobody] = [world.host.by(as.userIn(env_id, 'post:read', 'post:write')), world.host.by(as.userIn(env_id))];
+    const [target, id] = [{ targetEnvId: env_id }, '01900000-0000-7000-8000-0000000000aa'];
+    for (const refused of [
+      () => reader.putTemplate({ ...target, params: { key: 'k' }, body: { locale: 'en', subject: 's', body: 'b' } }),
+      () => reader.listTemplates(target),
+      () => reader.deleteTemplate({ ...target, params: { key: 'k' } }),
+      () => reader.listGateways(target),
+      () => reader.createGateway({ ...target, body: { name: 'G', channel: 'sms' } }),
+      () => reader.updateGateway({ ...target, params: { gateway_id: id }, body: { name: 'H' } }),
+      () => reader.deleteGateway({ ...target, params: { gateway_id: id } }),
+      () => reader.listDeadLetters(target),
+      () => reader.replayDeadLetter({ ...target, params: { dead_letter_id: id } }),
+      () => reader.replayMatching({ ...target, body: {} }),
+      () => nobody.getPreferences(),
+      () => nobody.putPreferences({ body: { muted_categories: [], quiet_hours: [] } }),
+    ])
+      await expect(refused()).rejects.toMatchObject({ status: 403, code: 'policy_denied' });
   });
 });

@@ -204,7 +204,7 @@ describe('bootstrap', () => {
 });
 
 describe('branding', () => {
-  test('REG-054 REG-055 REG-056 REG-090 REG-091 REG-092 the override wins where it is not empty', async () => {
+  test('NTF-025 REG-054 REG-055 REG-056 REG-090 REG-091 REG-092 the override wins where it is not empty', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(owner);
