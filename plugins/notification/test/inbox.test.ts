@@ -152,7 +152,7 @@ describe('the inbox', () => {
     const env_id = world.env();
     const user = as.userIn(env_id, 'post:read', 'post:write');
     const by = world.host.by(user);
-    const ids = [];
+    const ids: string[] = [];
     for (const subject of ['One', 'Two', 'Three'])
       ids.push(await world.send({ env_id, recipient: { user_id: user.id }, subject, category: subject === 'Two' ? 'security' : 'system' }));
     for (const id of ids) await world.shown(id);

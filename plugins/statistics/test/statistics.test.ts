@@ -72,7 +72,11 @@ describe('measurements', () => {
     await host.clock.advance('70s');
     const told = (count: number) => host.events('platform:stat.aggregate.updated', count, ({ payload }) => payload['property_id'] === id);
     const [first] = await told(1);
-    expect(first).toMatchObject({ env_id: ENV, payload: { property_id: id, window: { from: minute }, metrics: { orders: 5, visits: 7 } } });
+    expect(first).toMatchObject({
+      stream_family: 'stat-pipeline',
+      env_id: ENV,
+      payload: { property_id: id, window: { from: minute }, metrics: { orders: 5, visits: 7 } },
+    });
     await measure(id, { at: minute, value: 10 });
     await host.clock.advance('20s');
     expect((await told(2)).at(-1)?.payload['metrics']).toEqual({ orders: 15, visits: 7 });

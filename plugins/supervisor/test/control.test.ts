@@ -2,6 +2,7 @@ import type { ControlAnswer } from '@platform/sdk';
 import { as, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { supervisor } from '../contract/index.ts';
 import { admitsUser } from '../src/control/control-channel.ts';
 import { service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
@@ -67,7 +68,13 @@ describe('the eight steps of the gate', () => {
     expect((await world.host.fetch('/v1/captain/services', { token: 'not.a.token' })).status).toBe(401);
   });
 
-  test('SUP-105 SUP-106 4 channel: what starts instances does nothing else', async () => {
+  test('SUP-105 SUP-106 4 channel: what starts instances has that scope alone, by a certificate, and does nothing else', async () => {
+    const { remote } = supervisor.base.workloads as unknown as { remote: object };
+    expect([remote, world.host.manifest.actions['captain:instances:write']]).toMatchObject([
+      { captain: ['captain:instances:write'] },
+      { principals: ['machine'], bound: true },
+    ]);
+    expect([Object.keys(remote), Object.values(remote).flat()]).toEqual([['captain'], ['captain:instances:write']]);
     const mighty = world.host.by(as.machine('captain-remote', 'captain:admin', 'captain:instances:write'));
     const instance_key = await keyOf();
     for (const call of [

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { as, openTestStores, type Persona, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { supervisor } from '../contract/index.ts';
@@ -55,6 +55,12 @@ describe('over the wire', () => {
     expect(
       (await world.host.fetch(`/v1/admin/pending/provision%3Anext/approve${target}`, { method: 'POST', persona: operator })).status,
     ).toBe(404);
+    // Their data too are for whoever may administer the fleet.
+    for (const resource of ['services', 'machines', 'pending', 'alerts']) {
+      const path = `/v1/admin/${resource}${target}`;
+      const as_ = async (persona?: Persona) => (await world.host.fetch(path, persona ? { persona } : {})).status;
+      expect([resource, await as_(), await as_(as.user('sys:read')), await as_(operator)]).toEqual([resource, 401, 403, 200]);
+    }
     // What was restarted over the page is an event of the audit trail, and of no domain.
     expect(world.host.bus.filter(({ event_type }) => event_type.startsWith('platform:captain:'))).toEqual([]);
   });

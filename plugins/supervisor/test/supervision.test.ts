@@ -444,13 +444,26 @@ describe('operators', () => {
     expect(await refusal(mighty.shutdown({ body: {} }))).toMatchObject({ status: 403, code: 'channel_restricted' });
   });
 
-  test('SUP-111 a start that finds no port, or a registry that takes nothing, is an error of ours', async () => {
+  test('SUP-111 a start that finds no port, a process that cannot be started, or a registry that takes no row is an error of ours', async () => {
     await open([service('stat', 30, { wanted: false })]);
+    const start = () => refusal(world.by.startServices({ body: { service_types: ['stat'] } }));
+    const failed = { status: 500, code: 'start_failed' };
+    const { isFree, prepare } = world.box;
     world.box.isFree = async () => false;
-    expect(await refusal(world.by.startServices({ body: { service_types: ['stat'] } }))).toMatchObject({
-      status: 500,
-      code: 'start_failed',
-    });
+    expect(await start()).toMatchObject(failed);
+    world.box.isFree = isFree;
+    world.box.prepare = async () => () => {
+      throw new Error('spawn EAGAIN');
+    };
+    expect(await start()).toMatchObject(failed);
+    world.box.prepare = prepare;
+    const { instances } = world.box;
+    world.box.instances = { ...instances, write: async () => Promise.reject(new Error('READONLY')) };
+    expect(await start()).toMatchObject(failed);
+    world.box.instances = instances;
+    // Nothing of them is left.
+    await eventually(() => world.box.of('stat')).toEqual([]);
+    expect((await world.by.startServices({ body: { service_types: ['stat'] } })).started).toHaveLength(1);
   });
 
   test('SUP-099 end the machine; the last tier goes first, and every row with it', async () => {

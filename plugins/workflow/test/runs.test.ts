@@ -161,7 +161,7 @@ describe('runs', () => {
     expect(await told('completed', run)).toHaveLength(1);
   });
 
-  test('WFL-001 the outcome of a call whose task another process has taken over meanwhile does not count', async () => {
+  test('the outcome of a call whose task another process has taken over meanwhile does not count', async () => {
     const env = newEnv();
     const sql = await host.sql();
     // Of what is rolled back a sequence alone remembers that it was tried.

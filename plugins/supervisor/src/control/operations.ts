@@ -6,6 +6,9 @@ import type { Slot } from '../life/fleet-life.ts';
 import type { Supervisor } from '../supervisor.ts';
 import type { Asker, ControlGate } from './control-gate.ts';
 
+/** A start that takes longer goes on after its answer. */
+const BEGUN_MS = 8_000;
+
 export type ActionName = 'restart' | 'stop' | 'drain' | 'upgrade' | 'abort-upgrade' | 'rollback';
 
 interface Target {
@@ -88,14 +91,19 @@ export class Operations {
         },
       },
       async () => {
-        const started: { service_type: string; instance_key: string }[] = [];
-        for (const service_type of services) {
-          const instance = await fleet.begin(service_type).catch(cause => {
-            throw ctx.problem('start_failed', { detail: `${service_type} has no port, or the registry of instances takes no row.`, cause });
-          });
-          started.push({ service_type, instance_key: instance.key(ctx.processes.ip) as string });
-        }
-        return { started };
+        const patience = AbortSignal.timeout(BEGUN_MS);
+        const started = services.map(async service_type => {
+          try {
+            const instance = await fleet.begin(service_type);
+            const instance_key = instance.key(ctx.processes.ip) as string;
+            await fleet.begun(instance, patience);
+            return { service_type, instance_key };
+          } catch (cause) {
+            const detail = `${service_type} has no port or no process, or the registry of instances takes no row. Its log says more.`;
+            throw ctx.problem('start_failed', { detail, cause });
+          }
+        });
+        return { started: await Promise.all(started) };
       },
     );
   }

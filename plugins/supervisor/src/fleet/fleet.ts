@@ -109,6 +109,24 @@ export class Fleet {
     return instance;
   }
 
+  /**
+   * Resolves when its process is there and the registry has its row, or when the signal ends: it goes on then. Where one of them failed the
+   * instance goes, and this throws (SUP-111).
+   */
+  async begun(instance: Instance, signal: AbortSignal): Promise<void> {
+    const { slot } = instance;
+    const failed = () => {
+      const phase = this.slot(slot)?.life.phase;
+      const made = instance.startedAt > 0;
+      return instance.refused !== undefined || (!made && (phase === undefined || phase === 'waiting' || phase === 'given_up'));
+    };
+    const settled = () => failed() || instance.registered !== undefined || this.slot(slot) === undefined;
+    await this.until(settled, signal);
+    if (!failed()) return;
+    this.tell(slot, { type: 'stop' });
+    throw new Error(`an instance of ${instance.service} could not be started`, { cause: instance.refused });
+  }
+
   /** Takes over a process that another supervisor of this machine started. */
   adopt(known: KnownProcess, row: InstanceRow | undefined): Instance {
     const instance = this.#newInstance(known.service_type);
@@ -276,6 +294,7 @@ export class Fleet {
 
   /** An upgrade goes on when the registry has taken both: that the next one is in turn, and that the old one is not. */
   #registered({ slot, service }: Instance): void {
+    for (const listener of [...this.#listeners]) listener();
     const run = this.upgradeOf(slot);
     if (run?.upgrade.stage !== 'told') return;
     const of = (id: string) => this.instances.get(id)?.registered;

@@ -7,7 +7,7 @@ export interface InstanceRowsParts {
   readonly log: Logger;
   readonly versionOf: (service: string) => string;
   readonly slot: (id: string) => Slot | undefined;
-  /** The registry has taken what it was told of an instance. */
+  /** The registry has taken what it was told of an instance, or has not. */
   readonly written: (instance: Instance) => void;
 }
 
@@ -54,11 +54,13 @@ export class InstanceRows {
       if (!row) return;
       await machine.instances.write(row, next.tell);
       this.#away = false;
-      instance.registered = row.status;
+      [instance.registered, instance.refused] = [row.status, undefined];
       written(instance);
     }).catch(error => {
       log[this.#away ? 'debug' : 'warn']({ service_type: service, err: error }, 'the registry of instances does not take a row');
       this.#away = true;
+      instance.refused = error;
+      written(instance);
     });
   }
 

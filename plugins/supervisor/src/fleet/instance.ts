@@ -43,6 +43,8 @@ export class Instance {
   errors = 0;
   /** What the registry was last told of it, and took. */
   registered: InstanceRow['status'] | undefined;
+  /** Why the registry did not take its row, until it does. */
+  refused: unknown;
   readonly looks: Look[] = [];
   #cpu: { readonly at: number; readonly ms: number } | undefined;
 
