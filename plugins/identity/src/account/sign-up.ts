@@ -1,5 +1,5 @@
 import { type RequestOf, reply } from '@platform/sdk';
-import { realmOf } from '../access/access-model.ts';
+import { note, realmOf } from '../access/access-model.ts';
 import { bumpAccess } from '../access/access-version.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
@@ -115,21 +115,27 @@ export class SignUp {
     return () => bumpAccess(this.#ctx, [realm.env_id]);
   };
 
-  async putRole({ params: { group, role }, headers }: RequestOf<Contract, 'putSignUpRole'>) {
+  async putRole({ params: { group, role }, headers, caller }: RequestOf<Contract, 'putSignUpRole'>) {
     const envId = realmOf(this.#ctx, { headers });
     await this.#ctx.db.tx(async tx => {
       if ((await tx.sql<object[]>`select 1 from user_groups where env_id = ${envId} and name = ${group}`).length === 0)
         throw this.#ctx.problem('group_not_found', { detail: `No group ${group} in this realm.` });
       if ((await tx.sql<object[]>`select 1 from roles where env_id = ${envId} and name = ${role}`).length === 0)
         throw this.#ctx.problem('role_not_found', { detail: `No role ${role} in this realm.` });
-      await tx.sql`insert into sign_up_roles ${tx.sql.row({ env_id: envId, group_name: group, role })} on conflict do nothing`;
+      const given = await tx.sql<object[]>`
+        insert into sign_up_roles ${tx.sql.row({ env_id: envId, group_name: group, role })} on conflict do nothing returning 1`;
+      if (given.length > 0) await note(tx, { envId, caller }, 'auth.group.sign_up_role_given', { group }, { role });
     });
     return { group, role };
   }
 
-  async deleteRole({ params: { group, role }, headers }: RequestOf<Contract, 'deleteSignUpRole'>): Promise<void> {
+  async deleteRole({ params: { group, role }, headers, caller }: RequestOf<Contract, 'deleteSignUpRole'>): Promise<void> {
     const envId = realmOf(this.#ctx, { headers });
-    await this.#ctx.db.sql`delete from sign_up_roles where env_id = ${envId} and group_name = ${group} and role = ${role}`;
+    await this.#ctx.db.tx(async tx => {
+      const gone = await tx.sql<object[]>`
+        delete from sign_up_roles where env_id = ${envId} and group_name = ${group} and role = ${role} returning 1`;
+      if (gone.length > 0) await note(tx, { envId, caller }, 'auth.group.sign_up_role_taken', { group }, { role });
+    });
   }
 
   /**

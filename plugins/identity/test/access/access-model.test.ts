@@ -1,5 +1,6 @@
 import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
+import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Access } from '../fixtures/access.ts';
 
@@ -50,6 +51,57 @@ describe('the verbs', () => {
       await access.registry.deleteUserRole({ params: { user_id: lin, role: 'acme:clerk' }, ...at });
     }
     expect([await access.scopes(ada, access.env), await access.scopes(lin, access.env)]).toEqual([[], []]);
+  });
+
+  test('REG-004 every change of who can do what is in the audit trail with who made it, and a repeat is none', async () => {
+    const ada = await access.person();
+    const at = { targetEnvId: access.env };
+    const verbs = access.registry;
+    const twice = async (verb: () => Promise<unknown>) => {
+      for (let time = 0; time < 2; time++) await verb();
+    };
+    const role = { role: 'traced:clerk' };
+    const group = { group: 'traced:office' };
+    await twice(() => verbs.putRole({ params: role, body: { scopes: ['a:one', 'a:two'] }, ...at }));
+    await twice(() => verbs.putRole({ params: role, body: { scopes: ['a:two', 'a:three'] }, ...at }));
+    await twice(() => verbs.putRole({ params: { role: 'traced:chief' }, body: { scopes: [] }, ...at }));
+    await twice(() => verbs.nestRole({ params: { role: 'traced:chief', child: 'traced:clerk' }, ...at }));
+    await twice(() => verbs.putGroup({ params: group, body: {}, ...at }));
+    await twice(() => verbs.putGroupRole({ params: { ...group, ...role }, ...at }));
+    await twice(() => verbs.putSignUpRole({ params: { ...group, ...role }, ...at }));
+    await twice(() => verbs.deleteSignUpRole({ params: { ...group, ...role }, ...at }));
+    await twice(() => verbs.putGroupMember({ params: { ...group, user_id: ada }, ...at }));
+    await twice(() => verbs.deleteGroupMember({ params: { ...group, user_id: ada }, ...at }));
+    await verbs.putGroupMember({ params: { ...group, user_id: ada }, ...at });
+    await twice(() => verbs.leaveGroups({ params: { user_id: ada }, body: { prefixes: ['traced:'] } }));
+    await twice(() => verbs.putUserRole({ params: { user_id: ada, ...role }, ...at }));
+    await twice(() => verbs.deleteUserRole({ params: { user_id: ada, ...role }, ...at }));
+    await twice(() => verbs.deleteGroup({ params: group, ...at }));
+    await twice(() => verbs.deleteRole({ params: role, ...at }));
+
+    const admin = access.world.host.by(as.user('auth:users:read', 'sys:sys:admin'));
+    const { items } = await admin.listOwnAudit({ query: { env_id: access.env, limit: 500 } });
+    const entries = items.filter(({ resource }) => resource?.id === ada || resource?.id.startsWith('traced:')).reverse();
+    for (const entry of entries) expect(entry).toMatchObject({ service: 'auth', actor: { kind: 'workload', id: 'sys' } });
+    const member = { user_id: ada };
+    expect(entries.map(({ action, resource, details }) => [action, `${resource?.type} ${resource?.id}`, details])).toEqual([
+      ['auth.role.created', 'role traced:clerk', { added: ['a:one', 'a:two'], removed: [] }],
+      ['auth.role.changed', 'role traced:clerk', { added: ['a:three'], removed: ['a:one'] }],
+      ['auth.role.created', 'role traced:chief', { added: [], removed: [] }],
+      ['auth.role.nested', 'role traced:chief', { child: 'traced:clerk' }],
+      ['auth.group.created', 'group traced:office', undefined],
+      ['auth.group.role_given', 'group traced:office', role],
+      ['auth.group.sign_up_role_given', 'group traced:office', role],
+      ['auth.group.sign_up_role_taken', 'group traced:office', role],
+      ['auth.group.member_added', 'group traced:office', member],
+      ['auth.group.member_removed', 'group traced:office', member],
+      ['auth.group.member_added', 'group traced:office', member],
+      ['auth.group.member_removed', 'group traced:office', member],
+      ['auth.user.role_given', `user ${ada}`, role],
+      ['auth.user.role_taken', `user ${ada}`, role],
+      ['auth.group.deleted', 'group traced:office', undefined],
+      ['auth.role.deleted', 'role traced:clerk', undefined],
+    ]);
   });
 
   test('a repeated role has exactly the scopes of the last call', async () => {
