@@ -166,18 +166,20 @@ export class TaskStore {
       where task_id = any(${ids as string[]}::uuid[]) and taken_by = ${worker} and state = 'running'`;
   }
 
-  /** A dead task is tried anew from the start. @returns whether there was one */
-  async replay(taskId: string, now: Date): Promise<boolean> {
-    const rows = await this.#pool.sql<object[]>`
-      with again as (update work_tasks set state = 'waiting', attempts = 0, due_at = ${now}, ended_at = null where task_id::text = ${taskId} and state = 'dead' returning 1)
-      select pg_notify(current_schema() || '_work', '') from again`;
-    return rows.length > 0;
+  /** A dead task is tried anew from the start, with the transaction. @returns its name, where there was one */
+  async replay(tx: Sql, taskId: string, now: Date): Promise<string | undefined> {
+    const [again] = await tx<{ name: string }[]>`
+      with again as (
+        update work_tasks set state = 'waiting', attempts = 0, due_at = ${now}, ended_at = null where task_id::text = ${taskId} and state = 'dead' returning name)
+      select name, pg_notify(current_schema() || '_work', '') from again`;
+    return again?.name;
   }
 
-  /** A dead task is given up. @returns whether there was one */
-  async drop(taskId: string): Promise<boolean> {
-    const rows = await this.#pool.sql<object[]>`delete from work_tasks where task_id::text = ${taskId} and state = 'dead' returning 1`;
-    return rows.length > 0;
+  /** A dead task is given up, with the transaction. @returns its name, where there was one */
+  async drop(tx: Sql, taskId: string): Promise<string | undefined> {
+    const [gone] = await tx<{ name: string }[]>`
+      delete from work_tasks where task_id::text = ${taskId} and state = 'dead' returning name`;
+    return gone?.name;
   }
 
   /** How many of each name and state there are, at most 100,000 of each counted, and since when the oldest due one waits. */

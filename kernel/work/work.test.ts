@@ -175,7 +175,7 @@ describe('a task', () => {
     const [dead] = await made.store.dead(10, undefined);
     expect(dead).toMatchObject({ name: 'send', attempts: 3, failures: [{ reason: 'Error' }, { reason: 'Error' }, { reason: 'Error' }] });
     expect(logged.filter(({ fields }) => fields['code'] === 'task_dead')).toHaveLength(1);
-    expect(await made.store.replay(dead?.task_id as string, clock.now())).toBe(true);
+    expect(await made.store.replay(pool.sql, dead?.task_id as string, clock.now())).toBe('send');
     await eventually(() => tries).toEqual([1, 2, 3, 1]);
   });
 
@@ -186,7 +186,7 @@ describe('a task', () => {
     await put(1);
     await eventually(states).toEqual(['dead']);
     expect((await made.store.dead(1, undefined))[0]?.failures).toMatchObject([{ reason: '400 post/address_refused' }]);
-    expect(await made.store.drop((await made.store.dead(1, undefined))[0]?.task_id as string)).toBe(true);
+    expect(await made.store.drop(pool.sql, (await made.store.dead(1, undefined))[0]?.task_id as string)).toBe('send');
     expect(await states()).toEqual([]);
   });
 

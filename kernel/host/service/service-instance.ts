@@ -25,6 +25,7 @@ import { environmentRoutes } from './environment-data.ts';
 import { kernelRoutes, ticketRoutes } from './kernel-routes.ts';
 import { openKeys } from '../keys/service-keys.ts';
 import { pluginContext } from '../context/plugin-context.ts';
+import { Transactions } from '../context/transactions.ts';
 import { policyAdministration } from '../policy/policy-administration.ts';
 
 const TRAFFIC_MS = 10_000;
@@ -207,7 +208,13 @@ export class ServiceInstance implements AsyncDisposable {
       }),
       ...ticketRoutes(own, this.#tickets),
       ...environmentRoutes(manifest, this.#parts.pool),
-      ...workRoutes({ manifest, jobs: () => this.#jobs, tasks: () => this.#tasks, now: () => this.#parts.clock.now() }),
+      ...workRoutes({
+        manifest,
+        jobs: () => this.#jobs,
+        tasks: () => this.#tasks,
+        now: () => this.#parts.clock.now(),
+        tx: new Transactions({ ...this.#parts, keys: this.#keys }).tx,
+      }),
       ...policyAdministration({
         service: manifest.id,
         actionsOf: service => actionsOf(this.#parts.manifests(), service),

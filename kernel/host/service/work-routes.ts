@@ -1,17 +1,19 @@
-import { type AnyRoute, get, Page, PageQuery, post, type Request, reply, Type } from '@platform/sdk';
+import { type AnyRoute, type Caller, get, Page, PageQuery, post, type Request, reply, type Sql, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
 import type { JobRunner } from '../../work/job-runner.ts';
 import type { TaskRunner } from '../../work/task-runner.ts';
+import type { Transactions } from '../context/transactions.ts';
 
 export interface WorkRouteParts {
   readonly manifest: Manifest;
   readonly jobs: () => JobRunner | undefined;
   readonly tasks: () => TaskRunner | undefined;
   readonly now: () => Date;
+  readonly tx: Transactions['tx'];
 }
-type Asked = Request<Readonly<Record<string, string>>, { limit?: number; cursor?: string }>;
+type Asked = Request<Readonly<Record<string, string>>, { limit?: number; cursor?: string }, unknown, Caller>;
 
 const Items = Type.Object({ items: Type.Array(Type.Object({}, { additionalProperties: true })) });
 const Row = Type.Object({}, { additionalProperties: true });
@@ -31,16 +33,26 @@ const mounted = (route: AnyRoute, handler: (request: Asked) => Promise<unknown>)
   handler: handler as unknown as RouteHandler,
 });
 
-function taskRoutes({ manifest, tasks, now }: WorkRouteParts): Record<string, MountedRoute> {
+function taskRoutes({ manifest, tasks, now, tx: inTx }: WorkRouteParts): Record<string, MountedRoute> {
   const { read, admin } = gatesOf(manifest);
   const store = () => {
     const runner = tasks();
     if (!runner) throw kernelProblem('not_ready', { detail: 'The service has not started its tasks yet.' });
     return runner.store;
   };
-  const done = async (there: Promise<boolean>) => {
-    if (!(await there))
-      throw kernelProblem('not_found', { detail: 'No dead task of this id: it was replayed or given up in the meantime.' });
+  /** The queues are of all environments: what operators do to them is in the trail of the platform's own (REG-004). */
+  const done = async (
+    { params, caller }: Asked,
+    step: 'replayed' | 'dropped',
+    work: (sql: Sql, id: string) => Promise<string | undefined>,
+  ) => {
+    const id = params['task_id'] as string;
+    await inTx(async tx => {
+      const name = await work(tx.sql, id);
+      if (name === undefined)
+        throw kernelProblem('not_found', { detail: 'No dead task of this id: it was replayed or given up in the meantime.' });
+      await tx.audit({ action: `work.task.${step}`, envId: SYSTEM.envId, caller, resource: { type: 'task', id }, details: { name } });
+    });
     return reply({ ok: true }, { status: 200 });
   };
   return {
@@ -74,16 +86,16 @@ function taskRoutes({ manifest, tasks, now }: WorkRouteParts): Record<string, Mo
     ),
     workReplay: mounted(
       post('/v1/admin/work/dead/{task_id}/replay', { summary: 'Try a dead task anew', gate: admin, returns: Row, ...shown }),
-      ({ params }) => done(store().replay(params['task_id'] as string, now())),
+      request => done(request, 'replayed', (sql, id) => store().replay(sql, id, now())),
     ),
     workDrop: mounted(
       post('/v1/admin/work/dead/{task_id}/drop', { summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }),
-      ({ params }) => done(store().drop(params['task_id'] as string)),
+      request => done(request, 'dropped', (sql, id) => store().drop(sql, id)),
     ),
   };
 }
 
-function jobRoutes({ manifest, jobs }: WorkRouteParts): Record<string, MountedRoute> {
+function jobRoutes({ manifest, jobs, tx: inTx }: WorkRouteParts): Record<string, MountedRoute> {
   const { read, admin } = gatesOf(manifest);
   return {
     workJobs: mounted(
@@ -102,10 +114,13 @@ function jobRoutes({ manifest, jobs }: WorkRouteParts): Record<string, MountedRo
     ),
     workRun: mounted(
       post('/v1/admin/work/jobs/{name}/run', { summary: 'Run a job at once', gate: admin, returns: Row, status: 202, ...shown }),
-      async ({ params }) => {
-        const ordered = jobs()?.runNow(params['name'] as string) ?? 'unknown';
-        if (ordered === 'unknown') throw kernelProblem('not_found', { detail: `${manifest.id} has no job ${params['name']}.` });
-        return { state: ordered };
+      async ({ params, caller }) => {
+        const [runner, name] = [jobs(), params['name'] as string];
+        if (!runner || !Object.hasOwn(manifest.jobs, name))
+          throw kernelProblem('not_found', { detail: `${manifest.id} has no job ${name}.` });
+        // Before it: no job runs at somebody's wish of whom nobody knows.
+        await inTx(tx => tx.audit({ action: 'work.job.ordered', envId: SYSTEM.envId, caller, resource: { type: 'job', id: name } }));
+        return { state: runner.runNow(name) };
       },
     ),
   };

@@ -1,3 +1,4 @@
+import { SYSTEM } from '@platform/sdk';
 import { as, boot, type BootedHost } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../base/ids.ts';
@@ -261,7 +262,7 @@ test('F-25 data of a page of the platform name their environment too, and one th
   expect((await read(`?target_env_id=${administrator.envId}`)).status).toBe(200);
 });
 
-test('whoever has tasks or jobs has a page of them: figures, the dead with replay, the last runs and a run at once', async () => {
+test('REG-004 whoever has tasks or jobs has a page of them: figures, the dead with replay, the last runs and a run at once, all recorded', async () => {
   const operator = as.user('lab:probe:work:admin', 'lab:probe:things:write');
   const read = async (path: string, persona = operator) => host.fetch(`/v1/admin/work/${path}`, { persona });
   const send = (path: string, persona = operator) => host.fetch(`/v1/admin/work/${path}`, { method: 'POST', persona });
@@ -288,6 +289,15 @@ test('whoever has tasks or jobs has a page of them: figures, the dead with repla
   expect([(await send('jobs/nothing/run')).status, (await send('jobs/sweep/run', as.user('lab:probe:work:read'))).status]).toEqual([
     404, 403,
   ]);
+  // What an operator does to them is in the trail of the platform, and what was refused is not (REG-004).
+  const by = { env_id: SYSTEM.envId, actor: { kind: 'user', id: operator.id } };
+  await expect
+    .poll(() => host.audits.filter(({ action }) => String(action).startsWith('work.')))
+    .toMatchObject([
+      { ...by, action: 'work.task.replayed', resource: { type: 'task', id: task?.task_id }, details: { name: 'remind' } },
+      { ...by, action: 'work.task.dropped', resource: { type: 'task', id: task?.task_id }, details: { name: 'remind' } },
+      { ...by, action: 'work.job.ordered', resource: { type: 'job', id: 'sweep' } },
+    ]);
 });
 
 test('KRN-019 what a page changes is changed by POST: create, update, delete and every action of a row', async () => {
