@@ -33,7 +33,7 @@ export default definePlugin(functions, {
         figures: ({ env }) => records.figures(env),
         productFigures: async ({ env }) => ({ items: (await records.figures(env)).products }),
         getLimits: ({ env }) => limits.of(env),
-        putLimits: ({ env, body }) => limits.put(env, body),
+        putLimits: ({ env, body, caller }) => limits.put(env, body, caller),
       },
       on: { switched: async ({ envId }) => enablement.forget(envId) },
       tasks: {

@@ -192,6 +192,14 @@ test('FUN-013 FUN-014 used-up fuel, a trap and time that is over are structured 
   expect(slow).toMatchObject({ status: 504, code: 'execution_timeout' });
   open();
   await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 2_000 } });
+  // Who changes what an environment's functions may use is asked afterwards (REG-004).
+  const [short, long] = [150, 2_000].map(timeout_ms => ({ fuel: 10_000_000, memory_mib: 64, timeout_ms }));
+  await expect
+    .poll(() => host.audits.filter(({ action }) => action === 'limits.replaced'))
+    .toMatchObject([
+      { env_id: ENV, actor: { kind: 'user', id: admin.id }, resource: { type: 'env', id: ENV }, details: { from: 'default', to: short } },
+      { details: { from: short, to: long } },
+    ]);
   const sql = await host.sql();
   for (const { extra } of [trapped, spun, slow]) {
     const kept = await detail(String(extra['execution_id']));

@@ -41,10 +41,29 @@ export class Realms {
     };
   }
 
-  async put({ params, body }: RequestOf<Contract, 'putRealm'>) {
+  async put({ params, body, caller }: RequestOf<Contract, 'putRealm'>) {
     if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
     const realm = { ...body, env_id: params.env_id, host: body.host.toLowerCase() };
-    const settings = await this.write(this.#ctx.db.sql, realm);
+    const settings = await this.#ctx.db.tx(async tx => {
+      const [from] = await tx.sql<Realm[]>`select * from realms where env_id = ${realm.env_id} for update`;
+      const written = await this.write(tx.sql, realm);
+      const to = { host: realm.host, org_id: realm.org_id, ...written };
+      const changes = Object.fromEntries(
+        (Object.keys(to) as (keyof typeof to)[]).flatMap(name =>
+          to[name] === from?.[name] ? [] : [[name, { from: from?.[name] ?? null, to: to[name] }]],
+        ),
+      );
+      const resource = { type: 'env', id: realm.env_id };
+      if (Object.keys(changes).length > 0)
+        await tx.audit({
+          action: `auth.realm.${from ? 'updated' : 'opened'}`,
+          envId: realm.env_id,
+          caller,
+          resource,
+          details: { changes },
+        });
+      return written;
+    });
     await this.changed();
     return { env_id: realm.env_id, host: realm.host, ...settings };
   }

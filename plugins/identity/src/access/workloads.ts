@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type RequestOf, SYSTEM, type Manifest } from '@platform/sdk';
 import { bumpAccess } from './access-version.ts';
 import type { Contract, Ctx } from '../context.ts';
@@ -11,6 +12,12 @@ export interface WorkloadGrant {
   readonly vertical: string;
   readonly scopes: readonly string[];
 }
+
+interface Grant {
+  readonly scope: string;
+  readonly grants: string;
+}
+const grantName = ({ scope, grants }: Grant): string => `${scope} with ${grants}`;
 
 /**
  * Workloads and what they may do: platform ones from their contracts, those of verticals as the host registered them (day-one, Plugins).
@@ -28,7 +35,7 @@ export class Workloads {
     return { ...found, scopes: [...found.scopes] };
   }
 
-  async put({ params, body }: RequestOf<Contract, 'putWorkload'>) {
+  async put({ params, body, caller }: RequestOf<Contract, 'putWorkload'>) {
     const [service = ''] = params.name.split('-');
     // A caller's own service is its name up to the first hyphen: nobody may be called like a part of the platform (G-K-09).
     if (body.vertical === 'platform' || this.#manifests().some(({ id }) => id === service))
@@ -37,21 +44,39 @@ export class Workloads {
     const beyond = scopes.find(scope => NEVER_GRANTED.has(scope));
     if (beyond) throw this.#ctx.problem('workload_reserved', { detail: `${beyond} is not for workloads of verticals.` });
     const row = { name: params.name, vertical: body.vertical, scopes };
-    const { sql } = this.#ctx.db;
-    await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
+    await this.#ctx.db.tx(async tx => {
+      const { sql } = tx;
+      const [from] = await sql<Omit<WorkloadGrant, 'name'>[]>`select vertical, scopes from workloads where name = ${row.name} for update`;
+      await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
       on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes`;
+      const to = { vertical: row.vertical, scopes };
+      // Every start of a host says it again.
+      if (from && isDeepStrictEqual({ ...from }, to)) return;
+      const resource = { type: 'workload', id: row.name };
+      await tx.audit({
+        action: 'auth.workload.registered',
+        envId: SYSTEM.envId,
+        caller,
+        resource,
+        details: { ...(from ? { from } : {}), to },
+      });
+    });
     await bumpAccess(this.#ctx, [SYSTEM.envId]);
     return row;
   }
 
-  async putGrants({ params, body }: RequestOf<Contract, 'putGrants'>) {
+  async putGrants({ params, body, caller }: RequestOf<Contract, 'putGrants'>) {
     const foreign = body.scopes.find(({ scope }) => !scope.startsWith(`${params.vertical}:`));
     if (params.vertical === 'platform' || foreign)
       throw this.#ctx.problem('scope_foreign', { detail: `${foreign?.scope ?? 'platform'} is not a vertical's own scope.` });
     const envs = await this.#ctx.db.tx(async tx => {
-      await tx.sql`delete from vertical_grants where vertical = ${params.vertical}`;
+      const before = await tx.sql<Grant[]>`delete from vertical_grants where vertical = ${params.vertical} returning scope, grants`;
       for (const { scope, grants } of body.scopes)
         await tx.sql`insert into vertical_grants ${tx.sql.row({ vertical: params.vertical, scope, grants })} on conflict do nothing`;
+      const [from, to] = [before, body.scopes].map(grants => [...new Set(grants.map(grantName))].sort());
+      const resource = { type: 'vertical', id: params.vertical };
+      if (!isDeepStrictEqual(from, to))
+        await tx.audit({ action: 'auth.grants.replaced', envId: SYSTEM.envId, caller, resource, details: { from, to } });
       return tx.sql<{ env_id: string }[]>`select env_id from realms`;
     });
     await bumpAccess(

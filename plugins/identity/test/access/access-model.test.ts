@@ -104,6 +104,36 @@ describe('the verbs', () => {
     ]);
   });
 
+  test('REG-004 what workloads may do, what scopes go with and where people sign in is recorded with what it was', async () => {
+    const { registry: verbs, env } = access;
+    const host = 'auth.traced.acme.localhost';
+    for (const scopes of [['acme:lending:read'], ['acme:lending:read'], ['acme:lending:write']])
+      await verbs.putWorkload({ params: { name: 'traced' }, body: { vertical: 'acme', scopes } });
+    for (const grants of ['read', 'read', 'admin'] as const)
+      await verbs.putGrants({ params: { vertical: 'traced' }, body: { scopes: [{ scope: 'traced:x:read', grants }] } });
+    for (let time = 0; time < 2; time++) await verbs.putRealm({ params: { env_id: env }, body: { host, org_id: access.world.org } });
+
+    const admin = access.world.host.by(as.user('auth:users:read', 'sys:sys:admin'));
+    const recorded = async (env_id: string, action: string) =>
+      (await admin.listOwnAudit({ query: { env_id, action } })).items
+        .filter(({ resource }) => [env, 'traced'].includes(resource?.id ?? ''))
+        .map(({ actor, details }) => [actor.id, details])
+        .reverse();
+    const [read, write] = ['read', 'write'].map(right => ({ vertical: 'acme', scopes: [`acme:lending:${right}`] }));
+    expect(await recorded(SYSTEM.envId, 'auth.workload.registered')).toEqual([
+      ['sys', { to: read }],
+      ['sys', { from: read, to: write }],
+    ]);
+    expect(await recorded(SYSTEM.envId, 'auth.grants.replaced')).toEqual([
+      ['sys', { from: [], to: ['traced:x:read with read'] }],
+      ['sys', { from: ['traced:x:read with read'], to: ['traced:x:read with admin'] }],
+    ]);
+    expect((await recorded(env, 'auth.realm.updated')).at(-1)).toEqual([
+      'sys',
+      { changes: { host: { from: 'auth.prod.acme.localhost', to: host } } },
+    ]);
+  });
+
   test('a repeated role has exactly the scopes of the last call', async () => {
     const ada = await access.person();
     await access.registry.putRole({ params: { role: 'changing' }, body: { scopes: ['a:one', 'a:two'] }, targetEnvId: access.env });

@@ -24,7 +24,7 @@ export function tenantParts(ctx: Ctx, ground: GroundParts) {
   const purges = new EnvironmentPurges(ctx, verticals);
   return {
     bootstrap: new Bootstrap(ctx, { access, enablement }),
-    branding: new Branding(ctx, { access, changes }),
+    branding: new Branding(ctx, { access, audit, changes }),
     creations,
     deletion: new Deletion(ctx, { ...tenants, purges }),
     envs: new Envs(ctx, { ...tenants, policies }),

@@ -239,6 +239,27 @@ describe('branding', () => {
     ]);
   });
 
+  test('REG-004 every change of branding is recorded with the names of what changed, and what changes nothing is not', async () => {
+    const { org, owner, env } = await world.tenant();
+    const by = world.host.by(owner);
+    const custom_css = 'body { color: red }';
+    for (let time = 0; time < 2; time++) {
+      await by.putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#111111', custom_css } });
+      await by.putEnvBranding({ params: { id: env.env_id }, body: { theme_mode: 'dark', logo_url: null } });
+    }
+    await by.putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#111111' } });
+    const recorded = async (env_id: string, action: string) =>
+      (await world.host.by(world.admin()).listAudit({ query: { env_id, action } })).items.filter(({ resource }) =>
+        [org.org_id, env.env_id].includes(resource?.id ?? ''),
+      );
+    const actor = { kind: 'user', id: owner.id };
+    expect(await recorded(SYSTEM.envId, 'org.branding_replaced')).toMatchObject([
+      { actor, details: { changed: ['custom_css'] } },
+      { actor, details: { changed: ['primary_color', 'custom_css'] } },
+    ]);
+    expect(await recorded(env.env_id, 'env.branding_replaced')).toMatchObject([{ actor, details: { changed: ['theme_mode'] } }]);
+  });
+
   test('REG-146 resolvers are told under its own scope', async () => {
     const { org, owner } = await world.org();
     const heard = Promise.withResolvers<Record<string, unknown>>();
