@@ -72,7 +72,7 @@ test('SGN-023 the passkey pages exist and have no path', () => {
   expect(['/passkey-enroll', '/passkey-verify'].map(stepOf)).toEqual(['not-found', 'not-found']);
 });
 
-test('SGN-042 the account list is only on the page when a consent flow is', () => {
+test('the account list is only on the page when a consent flow is', () => {
   expect(render('consent')).not.toContain('data-accounts');
   expect(render('consent', { consent_flow: 'fdx' })).toContain('data-accounts');
 });

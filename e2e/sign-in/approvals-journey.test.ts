@@ -44,7 +44,7 @@ describe('what a person decides about applications', () => {
   };
   const pressed = (value: 'approve' | 'deny') => page.locator(`button[value=${value}]:visible`).click();
 
-  test('SGN-007 SGN-026 SGN-029 SGN-036 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
+  test('SGN-007 SGN-026 SGN-029 SGN-036 SGN-042 SGN-043 consent shows what is asked and the accounts, all chosen, and forwards the choice', async () => {
     const called: string[] = [];
     page.on('request', request => {
       const { origin, pathname } = new URL(request.url());
@@ -77,6 +77,7 @@ describe('what a person decides about applications', () => {
     });
     // The protocol interrupts for a page and is continued by it; everything else a page asks for is under /v1.
     expect(called).toContain('POST /oauth/authorize/continue');
+    expect(called.filter(call => call === 'GET /v1/consent/accounts')).toHaveLength(1);
     expect(called.filter(call => /^GET \/oauth\/authorize\/[\w-]+$/.test(call))).toHaveLength(2);
     expect(
       called.filter(call => !/^(GET \/(sign-in|consent|signin-assets\/[\w.-]+)|(GET|POST) \/(v1|oauth)\/[\w/-]+)$/.test(call)),
@@ -119,7 +120,16 @@ describe('what a person decides about applications', () => {
     await page.locator('[data-alert]:visible').waitFor();
   }, 60_000);
 
-  test('SGN-007 what was allowed stands at the account and is taken back there; the application has to ask again', async () => {
+  test('SGN-042 a consent without a flow asks for no accounts', async () => {
+    const called: string[] = [];
+    page.on('request', request => called.push(new URL(request.url()).pathname));
+    await page.goto(`${platform.ready.auth}/consent?${new URLSearchParams({ client_id: application.clientId, scope: 'openid' })}`);
+    await page.getByText('Ledger asks to:').waitFor();
+    expect([called.includes('/v1/consent'), called.includes('/v1/consent/accounts')]).toEqual([true, false]);
+    page.removeAllListeners('request');
+  }, 60_000);
+
+  test('what was allowed stands at the account and is taken back there; the application has to ask again', async () => {
     await page.goto(`${platform.ready.auth}/account`);
     const row = page.locator('[data-applications] li');
     await row.getByText('Ledger').waitFor();

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { meterText } from './password-field.ts';
 import { messagesOf } from '../messages.ts';
@@ -27,34 +29,16 @@ beforeEach(() => {
   api = new IdentityApi('sgn-1', 'de', fake as typeof fetch);
 });
 
-test('SGN-011 SGN-012 every request stays on the own origin, under /v1 or /oauth', async () => {
-  await Promise.all([
-    api.branding(),
-    api.signIn({ email: 'e', password: 'p', oauth: {} }),
-    api.signUp({ email: 'e', password: 'p', oauth: {} }),
-    api.verifyMfa({ challenge_id: 'c', method: 'totp', code: '1' }),
-    api.changePassword({ password: 'p', oauth: {} }),
-    api.requestReset('e'),
-    api.resetPassword({ token: 't', password: 'p' }),
-    api.verifyEmail('t'),
-    api.requestVerification('e'),
-    api.consent('c', 's'),
-    api.consentAccounts('f'),
-    api.continueAuthorization({ decision: 'approve' }),
-    api.device('c'),
-    api.decideDevice('c', 'deny'),
-    api.ciba('../x'),
-    api.decideCiba('i', 'deny'),
-    api.walletChallenge('a'),
-    api.walletVerify({ challenge_id: 'c', signature: 's' }),
-    api.requestRecovery('e'),
-    api.confirmRecovery('t'),
-    api.cancelRecovery('t'),
-    api.finishRecovery({ token: 't', password: 'p' }),
-    api.signOut(),
-  ]);
-  expect(seen.filter(({ url }) => !/^\/(v1|oauth)\//.test(url))).toEqual([]);
-  expect(seen.some(({ url }) => url === '/v1/ciba/..%2Fx')).toBe(true);
+test('SGN-011 SGN-012 SGN-037 SGN-038 every request stays on the own origin, under /v1 or /oauth, and carries content type and correlation', async () => {
+  const calls = Object.values(api) as ((...args: string[]) => Promise<unknown>)[];
+  expect(calls.length).toBeGreaterThan(40);
+  for (const call of calls) await call('../x', 'https://evil.example');
+  expect(seen).toHaveLength(calls.length);
+  expect(seen.filter(({ url }) => !/^\/(v1|oauth)\//.test(url) || url.includes('/../'))).toEqual([]);
+  const sent = seen.map(({ headers }) => [headers['content-type'], headers['x-platform-correlation-id']].join(' '));
+  expect(new Set(sent)).toEqual(new Set(['application/json sgn-1']));
+  await api.ciba('../x');
+  expect(seen.at(-1)?.url).toBe('/v1/ciba/..%2Fx');
 });
 
 test('requests say which language the page speaks, so that mail does too', async () => {
@@ -62,7 +46,7 @@ test('requests say which language the page speaks, so that mail does too', async
   expect(seen.map(({ headers }) => headers['accept-language'])).toEqual(['de']);
 });
 
-test('SGN-019 SGN-037 branding is asked for with credentials; requests carry a content type', async () => {
+test('SGN-019 branding is asked for with credentials', async () => {
   await api.branding();
   expect(seen[0]).toMatchObject({
     url: '/v1/branding',
@@ -82,6 +66,8 @@ test('SGN-038 one correlation id for the browsing session', () => {
   expect(first).toMatch(/^sgn-[0-9a-f-]{36}$/);
   expect(correlation(storage)).toBe(first);
   expect([...kept.keys()]).toEqual(['platform.correlation']);
+  kept.clear();
+  expect(correlation(storage)).not.toBe(first);
 });
 
 test('SGN-039 x-platform-csrf appears only after a session token id, and only on changes', async () => {
@@ -93,9 +79,15 @@ test('SGN-039 x-platform-csrf appears only after a session token id, and only on
   expect(seen.map(({ headers }) => headers['x-platform-csrf'])).toEqual([undefined, undefined, 'sid', undefined]);
 });
 
-test('SGN-027 the sign-out call exists', async () => {
+test('SGN-027 the sign-out call exists, and no page makes it', async () => {
   await api.signOut();
   expect(seen[0]).toMatchObject({ url: '/v1/sign-out', method: 'POST' });
+  const sources = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' }).filter(
+    name => name.endsWith('.ts') && !/identity-api|\.test\./.test(name),
+  );
+  expect(sources.length).toBeGreaterThan(10);
+  for (const name of sources)
+    expect([name, /signOut|sign-out/.test(readFileSync(join(import.meta.dirname, name), 'utf8'))]).toEqual([name, false]);
 });
 
 test('SGN-030 approval forwards the selected accounts', async () => {

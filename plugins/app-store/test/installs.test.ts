@@ -155,7 +155,7 @@ describe('an install', () => {
     );
   });
 
-  test('APP-038 APP-039 APP-040 APP-041 a confidential client’s secret is told once and kept sealed; a public client has none', async () => {
+  test('APP-039 APP-040 APP-041 a confidential client’s secret is told once and kept sealed; a public client has none', async () => {
     const installed = await install(naming('secretive'));
     const secret = installed.oauth_client?.client_secret as string;
     expect(installed.oauth_client).toEqual({

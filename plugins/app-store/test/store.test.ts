@@ -258,6 +258,12 @@ describe('listings', () => {
     ];
     for (const attempt of attempts(as.userIn(acme.env_id, 'app:listings:read')))
       expect(await refusal(attempt())).toEqual([403, 'policy_denied']);
+    // Scopes are those that somebody has now: a token that says more is none.
+    const [has, says] = [await world.person(acme.env_id, 'app:listings:admin'), await world.person(acme.env_id, 'app:listings:read')];
+    const path = `/v1/app/store/listings/${(await draft()).listing_id}?target_env_id=${acme.env_id}`;
+    const deleted = (persona: Persona) =>
+      world.host.fetch(path, { method: 'DELETE', token: world.host.mint.token(persona, 'app', { scope: 'platform:app:listings:admin' }) });
+    expect([(await deleted(says)).json['code'], (await deleted(has)).status]).toEqual(['policy_denied', 204]);
     // The scope in either spelling is all that is asked: who made it, and what else somebody is, counts for nothing.
     for (const [scope, status] of [
       ['app:listings:admin', 'deprecated'],

@@ -121,9 +121,29 @@ export function describeDomains(given: () => World): void {
       expect(await leads(fqdn)).toBe('none');
     });
 
-    test('APP-007 an install takes a custom domain, which is usable once DNS has proven it; the five-minute look finds that by itself', async () => {
+    test('APP-007 APP-038 an install takes a custom domain with the rest of its request; it is usable once DNS has proven it, which the five-minute look finds by itself', async () => {
       const fqdn = fresh();
-      const { instance, domain_binding, sdk_snippet } = await world.setup(acme, { listing_id: listing.listing_id, custom_domain: fqdn });
+      const naming = { name: 'Our own shop', slug: world.slug('shop') };
+      const request = {
+        listing_id: listing.listing_id,
+        instance: naming,
+        auth_url: acme.auth_url,
+        public_signup: false,
+        custom_domain: fqdn,
+      };
+      const { instance, domain_binding, sdk_snippet } = await world.setup(acme, request);
+      expect(instance).toMatchObject({ listing_id: listing.listing_id, ...naming });
+      const { client_id = '' } = instance.oauth_client ?? {};
+      expect(await world.at(registry, resolver).appInstanceAuthMode({ query: { client_id } })).toMatchObject({ allow_signup: false });
+      const kept = await (await world.sql(
+        'app',
+      ))`select auth_url, public_signup from instances where instance_id = ${instance.instance_id}`;
+      expect([...kept]).toEqual([{ auth_url: acme.auth_url, public_signup: false }]);
+      for (const member of ['instance', 'auth_url'])
+        expect([member, await refusal(world.setup(acme, { ...request, [member]: undefined }))]).toEqual([
+          member,
+          [400, 'validation_failed'],
+        ]);
       expect([instance.domain, domain_binding?.status, sdk_snippet?.includes(`https://bff.${fqdn}/`)]).toEqual([fqdn, 'pending', true]);
       expect(await leads(fqdn)).toEqual([404, 'hostname_unresolved']);
       publishText(domain_binding as DomainBinding);

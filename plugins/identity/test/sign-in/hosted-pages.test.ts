@@ -128,7 +128,7 @@ describe('the hosted pages', () => {
     expect(page.text).not.toContain('<b>');
   });
 
-  test("IDN-006 branding never fails: without the registry the platform's defaults show", async () => {
+  test("IDN-006 SGN-025 branding never fails: without the registry the platform's defaults show", async () => {
     const answer = await world.browser().get('/v1/branding');
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.json).sort()).toEqual([
