@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type InboxDecl, isProblem, type Logger } from '@platform/sdk';
+import { type InboxDecl, isProblem, type LivingService, type Logger } from '@platform/sdk';
 import { backoff } from '../base/backoff.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { kernelProblem } from '../base/kernel-problem.ts';
@@ -115,6 +115,12 @@ export function environmentState(caller: ServiceCaller, workload: Workload) {
   };
 }
 
+/** Every registered service, and where its life stands. */
+export async function livingServices(caller: ServiceCaller, workload: Workload): Promise<readonly LivingService[]> {
+  const answer = await ask(caller, workload, 'sys', 'listLives', { method: 'GET', path: '/v1/verticals/lives' }, {});
+  return (answer as { items: LivingService[] }).items;
+}
+
 /** Where the relay takes rows. */
 export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: string) => Workload): DeliveryTargets {
   return {
@@ -154,8 +160,8 @@ export function consumerBus(caller: ServiceCaller, workload: Workload): Consumer
 }
 
 /**
- * Registers what a vertical brings: services, scopes, error codes, pages (G-SYS-12). One service of each vertical speaks for all of them;
- * identical content is a no-op, so every start may say it again.
+ * Registers what a vertical brings: services, scopes, error codes, pages (G-SYS-12). Every process of a vertical speaks for all of its
+ * services, because any of them may come later than the others; identical content is a no-op.
  */
 export function registerVertical({
   caller,
@@ -173,10 +179,11 @@ export function registerVertical({
   signal: AbortSignal;
 }): void {
   for (const vertical of new Set(services.map(service => service.vertical))) {
-    const members = manifests.filter(manifest => manifest.vertical === vertical);
-    // The registry's own process speaks for the platform; of a vertical, whoever comes first by name.
-    const speaker = vertical === 'platform' ? 'sys' : members.map(({ id }) => id).sort()[0];
-    if (!speaker || !services.some(({ id }) => id === speaker)) continue;
+    // In one order, whichever process speaks: the registry tells a change by the text.
+    const members = manifests.filter(manifest => manifest.vertical === vertical).sort((left, right) => (left.id < right.id ? -1 : 1));
+    // The registry's own process speaks for the platform.
+    const speaker = services.find(service => service.vertical === vertical && (vertical !== 'platform' || service.id === 'sys'))?.id;
+    if (speaker === undefined) continue;
     void (async () => {
       for (let attempt = 0; !signal.aborted; attempt++) {
         try {

@@ -5,7 +5,7 @@ export { definePlugin } from './src/context/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/context/plugin.ts';
 export type { AtEnd } from './src/data/at-end.ts';
 export type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace } from './src/contract/capabilities.ts';
-export type { Catalog } from './src/context/catalog.ts';
+export type { Catalog, LivingService } from './src/context/catalog.ts';
 export type { Context } from './src/context/context.ts';
 export type { Logger } from './src/context/logger.ts';
 export type { Caller, MachineCaller, UserCaller } from './src/request/caller.ts';

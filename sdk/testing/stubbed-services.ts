@@ -58,6 +58,7 @@ const askedByKernel = ({ personas, audits, bus }: Known): Record<string, Answers
     },
     environmentState: () => ({ state: 'active' }),
     policySnapshot: () => ({ sets: [], relations: [], attributes: [] }),
+    listLives: () => ({ items: [], next_cursor: null }),
     registerVertical: ({ body }: Asked) => ({ vertical: (body as { vertical: string }).vertical, version: '', changed: false }),
   },
 });

@@ -59,7 +59,7 @@ export const HOST_WORKLOAD = 'host';
 export const HOST_NEEDS = {
   acme: ['acme:clientcert:issue', 'acme:admin'],
   auth: ['auth:membership:read', 'auth:membership:write'],
-  sys: ['sys:read', 'sys:verticals:write', 'audit:read'],
+  sys: ['sys:read', 'sys:verticals:write', 'sys:verticals:found', 'audit:read'],
   bus: ['bus:contracts:write'],
   captain: ['captain:admin'],
 } as const;

@@ -3,12 +3,20 @@ import type { Manifest } from '../../base/manifest.ts';
 import { foreignCheck } from '../../http/foreign-schema.ts';
 import { Validator } from '../../http/schema.ts';
 import { catalogActions } from '../catalog-actions.ts';
+import { livingServices } from '../platform-calls.ts';
+import { LiveCatalog } from './live-catalog.ts';
+import type { PluginContextParts } from './plugin-context-parts.ts';
 
 /** The catalog as a plugin reads it: the list of actions is another one only when the manifests are. */
-export function pluginCatalog(manifests: () => readonly Manifest[]): Context<AnyContract>['catalog'] {
+export function pluginCatalog(parts: PluginContextParts): Context<AnyContract>['catalog'] {
+  const { manifests } = parts;
+  let live: LiveCatalog | undefined;
+  const services = () => (live ??= liveCatalog(parts));
   let listed: { readonly manifests: readonly Manifest[]; readonly actions: ReturnType<typeof catalogActions> } | undefined;
   return {
     manifests,
+    changes: () => services().changes(),
+    follow: work => services().follow(work),
     actions: () => {
       const now = manifests();
       if (listed?.manifests !== now) listed = { manifests: now, actions: now.flatMap(catalogActions) };
@@ -20,4 +28,10 @@ export function pluginCatalog(manifests: () => readonly Manifest[]): Context<Any
       return value => (validator.check(value) ? [] : validator.faults(value, base));
     },
   };
+}
+
+function liveCatalog({ manifest, caller, workloadOf, kv, clock, log, owned }: PluginContextParts): LiveCatalog {
+  if (!manifest.uses['sys']?.includes('sys:read'))
+    throw new Error(`${manifest.id} reads the registered services: its contract must say uses: { sys: ['sys:read'] }`);
+  return owned.own(new LiveCatalog({ read: () => livingServices(caller, workloadOf(undefined)), kv, clock, log }));
 }

@@ -47,7 +47,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     reseal: (name, places, signal) => resealed(parts, name, places, signal),
     secrets: secretsPort(parts.secrets),
     policy: pluginPolicy(parts),
-    catalog: pluginCatalog(parts.manifests),
+    catalog: pluginCatalog(parts),
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
     limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),

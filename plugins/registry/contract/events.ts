@@ -2,6 +2,7 @@ import { event, Id, Type } from '@platform/sdk/contract';
 import { Audit } from './schema/audit.ts';
 import { PolicyChange } from './schema/policy.ts';
 import { TenantSnapshot } from './schema/tenant.ts';
+import { VerticalStep } from './schema/vertical-life.ts';
 
 const orgIds = Type.Object({ org_id: Id });
 const appIds = Type.Object({ env_id: Id, app_instance_id: Id, app_id: Type.String() });
@@ -33,6 +34,7 @@ export const events = {
     'A vertical registered its services',
     Type.Object({ vertical: Type.String(), version: Type.String() }),
   ),
+  'platform:sys:vertical:changed': event('A service of a vertical is known, enabled, draining or gone', VerticalStep),
   'platform:sys:audit:recorded': event('An audit event was stored', Audit, { family: 'audit' }),
   'platform:sys:identity:updated': event('Access changed', Type.Object({ env_id: Id, subject_ids: Type.Array(Type.String()) }), {
     family: 'policy',

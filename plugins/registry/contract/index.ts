@@ -11,6 +11,7 @@ import { resolverRoutes } from './routes/resolver-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { tenantRoutes } from './routes/tenant-routes.ts';
 import { upkeepRoutes } from './routes/upkeep-routes.ts';
+import { verticalRoutes } from './routes/vertical-routes.ts';
 import { BegunAcceptance, BegunRemoval } from './schema/settling.ts';
 import { FollowedTenant } from './schema/upkeep.ts';
 import { templates } from './templates.ts';
@@ -67,6 +68,7 @@ export const registry = defineContract({
     'sys:invitations:check': { title: 'Ask whether an address has a pending invitation', principals: ['machine'], bound: true },
     'sys:instances:read': { title: 'Resolve hosts and app instances' },
     'sys:verticals:write': { title: 'Register a vertical', principals: ['machine'], bound: true },
+    'sys:verticals:found': { title: 'Say which plugins a machine has', principals: ['machine'], bound: true },
     'audit:read': { title: 'Read the audit trail' },
     'audit:write': { title: 'Record audit events', principals: ['machine'] },
     'tenants:read': { title: 'Read tenant snapshots', principals: ['machine'], bound: true },
@@ -82,6 +84,7 @@ export const registry = defineContract({
     ...tenantRoutes,
     ...upkeepRoutes,
     ...serviceRoutes,
+    ...verticalRoutes,
     ...appRoutes,
     ...memberRoutes,
     ...brandingRoutes,
@@ -152,6 +155,7 @@ export const registry = defineContract({
     watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
+    seeOut: { summary: 'Forget services of verticals that were taken out and have ended', every: '5s', runs: 'fleet' },
     recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
   templates,

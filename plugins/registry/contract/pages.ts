@@ -94,6 +94,41 @@ export const pages = {
     ],
     empty: 'Name somebody: user:{id} or workload:{name}. They hold nothing here, or nobody is named yet.',
   },
+  verticals: {
+    kind: 'table',
+    title: 'Verticals',
+    icon: 'grid',
+    description: 'Every service and where its life stands. What a plugin brought can be taken out.',
+    scope: 'platform',
+    source: 'listLives',
+    key: 'service',
+    live: ['platform:sys:vertical:changed', 'platform:sys:vertical:registered'],
+    rowActions: [
+      {
+        route: 'takeOutVertical',
+        label: 'Take out',
+        confirm:
+          'Every machine ends {label}. Then its pages, actions, event contracts, grants and workloads are removed, and what environments have set about it. Its data stays in its own database.',
+        tone: 'bad',
+        when: { field: 'next', is: 'take_out' },
+      },
+      {
+        route: 'bringBackVertical',
+        label: 'Bring back',
+        confirm: 'Machines that have the plugin of {label} start it again.',
+        when: { field: 'next', is: 'bring_back' },
+      },
+    ],
+    columns: [
+      { field: 'label', label: 'Service' },
+      { field: 'service', label: 'Id', as: 'code' },
+      { field: 'vertical', label: 'Vertical' },
+      { field: 'life', label: 'Life', as: 'status', tones: { known: 'info', enabled: 'ok', draining: 'warn', gone: 'muted' } },
+      { field: 'instances', label: 'Processes', as: 'number' },
+      { field: 'since', label: 'Since', as: 'datetime' },
+    ],
+    empty: 'No service is registered yet.',
+  },
   'audit-keys': {
     kind: 'table',
     title: 'Audit keys',

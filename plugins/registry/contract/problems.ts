@@ -37,6 +37,8 @@ export const problems = {
   record_archived: { status: 409, title: 'It is archived', retry: 'never' },
   system_record_protected: { status: 409, title: 'The platform needs this record', retry: 'never' },
   platform_admin_required: { status: 403, title: 'Only a platform administrator may do this', retry: 'never' },
+  vertical_not_found: { status: 404, title: 'No vertical has this service', retry: 'never' },
+  service_taken: { status: 409, title: 'Another vertical has a service of this name', retry: 'never' },
   vertical_mismatch: { status: 403, title: 'The identity belongs to another vertical', retry: 'never' },
   service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
   foreign_policy: { status: 403, title: 'A service keeps only its own policies', retry: 'never' },

@@ -3,7 +3,7 @@ import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../contract/schema/tenant.ts';
 import type { Access, Level, Levels } from './tenants/access.ts';
 import type { Contract, Ctx } from './context.ts';
-import type { Enablement } from './enablement.ts';
+import type { Enablement } from './verticals/enablement.ts';
 
 const MAX_ORGS = 1_000;
 

@@ -37,6 +37,10 @@ export default definePlugin(registry, {
         scopeCatalog: request => of.verticals.catalog(request),
         listVerticals: request => of.verticals.list(request),
         registerVertical: request => of.verticals.register(request),
+        listLives: () => of.lives.list(),
+        findVertical: request => of.lives.found(request),
+        takeOutVertical: request => of.lives.takeOut(request),
+        bringBackVertical: request => of.lives.bringBack(request),
         ...auditHandlers(of),
         whoCan: request => of.listing.whoCan(request),
         whatCan: request => of.listing.whatCan(request),
@@ -60,6 +64,7 @@ export default definePlugin(registry, {
         watchAudit: signal => of.auditWatch.look(signal),
         forgetAudit: signal => of.auditRetention.forget(ctx.config.auditRetentionDays, signal),
         recoverCreations: signal => of.creations.recover(signal),
+        seeOut: signal => of.departures.run(signal),
         recheckDomains: signal => of.recheck.run(signal),
       },
       ready: async signal => {

@@ -1,6 +1,7 @@
 import { SYSTEM } from '@platform/sdk';
 import { as, type Persona } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { registration, retail } from './fixtures/registration.ts';
 import { EVERYTHING, refusal, World } from './fixtures/world.ts';
 
 let world: World;
@@ -12,27 +13,6 @@ afterAll(() => world[Symbol.asyncDispose]());
 afterEach(() => world.directory.down.clear());
 
 const NOWHERE = '018f0000-0000-7000-8000-00000000dead';
-const retail = (name: string, vertical = 'retail'): Persona => ({ ...as.machine(name, 'sys:verticals:write'), vertical });
-const registration = (vertical: string, services: readonly string[], version = '1') => ({
-  vertical,
-  version,
-  services: services.map(service => ({ service, label: service, base_path: '/v1', nav: [], pages: [], actions: [], stream_families: [] })),
-  admin_scopes: [`${vertical}:till:admin`],
-  scopes: [
-    { scope: `${vertical}:till:read`, service: services[0] as string, title: 'Read tills', admin: false, grants: 'read' as const },
-    { scope: `${vertical}:till:admin`, service: services[0] as string, title: 'Administer tills', admin: true },
-    {
-      scope: `${vertical}:till:sync`,
-      service: services[0] as string,
-      title: 'Sync tills',
-      admin: false,
-      machine_only: true,
-      grants: 'write' as const,
-    },
-  ],
-  error_codes: [{ service: services[0] as string, code: 'till_jammed', status: 409, title: 'The till is jammed' }],
-  listings: [{ page: 'tills' }],
-});
 const tenant = async () => {
   const { org, owner } = await world.org();
   return { org, owner, env: await world.env(owner, org.org_id, 'prod') };
@@ -274,110 +254,5 @@ describe('tenant snapshots', () => {
         404,
         'env_not_found',
       ]);
-  });
-});
-
-describe('verticals', () => {
-  test('REG-006 REG-007 REG-008 REG-100 what registers at run time is served back', async () => {
-    const { items } = await world.host.by(world.stranger()).listVerticals({});
-    expect(items.find(({ service }) => service === 'till')).toMatchObject({
-      vertical: 'retail',
-      admin_scopes: ['retail:till:admin'],
-      error_codes: [{ code: 'till_jammed' }],
-      listings: [{ page: 'tills' }],
-      health: 'down',
-    });
-    expect(items.find(({ service }) => service === 'shelf')?.error_codes).toEqual([]);
-  });
-
-  test('REG-007 a workload registers its own vertical only', async () => {
-    expect(await refusal(world.host.by(retail('till', 'other')).registerVertical({ body: registration('retail', ['till']) }))).toEqual([
-      403,
-      'vertical_mismatch',
-    ]);
-    expect(
-      await world.host.fetch('/v1/verticals/register', {
-        method: 'POST',
-        persona: as.user('sys:verticals:write'),
-        body: JSON.stringify(registration('platform', ['till'])),
-      }),
-    ).toMatchObject({
-      status: 403,
-      json: { code: 'm2m_required' },
-    });
-  });
-
-  test('REG-007 the same again is a no-op, a change replaces and is told', async () => {
-    const by = world.host.by(retail('lab', 'science'));
-    const put = async (services: string[], version: string) =>
-      (await by.registerVertical({ body: registration('science', services, version) })).changed;
-    expect([await put(['lab', 'bench'], '1'), await put(['lab', 'bench'], '1'), await put(['lab'], '2')]).toEqual([true, false, true]);
-    expect((await world.written('platform:sys:vertical:registered', 'science')).map(({ payload }) => payload['version'])).toEqual([
-      '1',
-      '2',
-    ]);
-    const { items } = await world.host.by(world.stranger()).listVerticals({});
-    expect(items.filter(({ vertical }) => vertical === 'science').map(({ service }) => service)).toEqual(['lab']);
-  });
-
-  test('registered services come in pages, and pages of the platform itself only to its administrators', async () => {
-    const nav = [
-      { page: 'tills', label: 'Tills', scope: 'env' },
-      { page: 'hosts', label: 'Hosts', scope: 'platform' },
-    ];
-    const paged = registration('paged', ['aone', 'btwo', 'cthree']);
-    await world.host
-      .by(retail('aone', 'paged'))
-      .registerVertical({ body: { ...paged, services: paged.services.map(service => ({ ...service, nav })) } });
-    const seen: string[] = [];
-    const by = world.host.by(world.stranger());
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const {
-        items,
-        next_cursor: next,
-      }: { items: { service: string; nav: { page: string }[]; vertical: string }[]; next_cursor: string | null } = await by.listVerticals({
-        query: { limit: 2, ...(cursor ? { cursor } : {}) },
-      });
-      for (const { service, vertical, nav: offered } of items) {
-        seen.push(service);
-        if (vertical === 'paged') expect(offered.map(({ page }) => page)).toEqual(['tills']);
-      }
-      cursor = next;
-    }
-    expect(new Set(seen).size).toBe(seen.length);
-    expect(seen).toEqual(expect.arrayContaining(['aone', 'btwo', 'cthree']));
-    const { items } = await world.host.by(world.admin()).listVerticals({ query: { limit: 200 } });
-    expect(items.find(({ service }) => service === 'btwo')?.nav.map(({ page }) => page)).toEqual(['tills', 'hosts']);
-    expect(await refusal(by.listVerticals({ query: { cursor: '!!' } }))).toEqual([400, 'invalid_cursor']);
-  });
-
-  test('REG-028 its grants reach identity before the answer, without those of machines; when identity is away nothing is registered', async () => {
-    await world.host.by(retail('oven', 'bakery')).registerVertical({ body: registration('bakery', ['oven']) });
-    expect(world.directory.asked('putGrants').at(-1)?.input).toMatchObject({
-      params: { vertical: 'bakery' },
-      body: { scopes: [{ scope: 'bakery:till:read', grants: 'read' }] },
-    });
-    world.directory.down.add('putGrants');
-    expect((await refusal(world.host.by(retail('mill', 'grain')).registerVertical({ body: registration('grain', ['mill']) })))[0]).toBe(
-      503,
-    );
-    const rows = await world.sql<object[]>`select 1 from verticals where vertical = 'grain'`;
-    expect(rows).toHaveLength(0);
-  });
-
-  test('REG-099 the scope catalog needs no token, and its ETag moves with what is registered', async () => {
-    const first = await world.host.fetch('/v1/scopes/catalog');
-    expect(first).toMatchObject({
-      status: 200,
-      headers: { 'cache-control': 'public, max-age=60', etag: `"${String(first.json['version'])}"` },
-    });
-    expect(first.json['scopes']).toEqual(
-      expect.arrayContaining([
-        { scope: 'sys:org:admin', service: 'sys', vertical: 'platform', title: 'Create and change organizations', admin: true },
-        { scope: 'retail:till:read', service: 'till', vertical: 'retail', title: 'Read tills', admin: false },
-      ]),
-    );
-    await world.host.by(retail('pump', 'fuel')).registerVertical({ body: registration('fuel', ['pump']) });
-    expect((await world.host.fetch('/v1/scopes/catalog')).headers['etag']).not.toBe(first.headers['etag']);
   });
 });

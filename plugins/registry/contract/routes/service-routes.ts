@@ -1,7 +1,7 @@
-import { get, post, put, Id, Page, PageQuery, Type } from '@platform/sdk/contract';
-import { Enablement, EnablementChange, RegisteredService, Registration } from '../schema/service.ts';
+import { get, put, Id, Type } from '@platform/sdk/contract';
+import { Enablement, EnablementChange } from '../schema/service.ts';
 
-/** Services of an environment, and what verticals register (G-SYS-05, G-SYS-12). */
+/** Services of an environment, and every scope there is (G-SYS-05, G-SYS-12). */
 export const serviceRoutes = {
   listServices: get('/v1/env/{env_id}/services', {
     summary: 'Services of an environment',
@@ -34,19 +34,5 @@ export const serviceRoutes = {
         Type.Object({ scope: Type.String(), service: Type.String(), vertical: Type.String(), title: Type.String(), admin: Type.Boolean() }),
       ),
     }),
-  }),
-  listVerticals: get('/v1/verticals/services', {
-    summary: 'Registered services',
-    gate: 'sys:read',
-    query: PageQuery,
-    returns: Page(RegisteredService),
-  }),
-  registerVertical: post('/v1/verticals/register', {
-    summary: 'Register a vertical',
-    gate: 'sys:verticals:write',
-    body: Registration,
-    returns: Type.Object({ vertical: Type.String(), version: Type.String(), changed: Type.Boolean() }),
-    problems: ['vertical_mismatch'],
-    emits: ['platform:sys:vertical:registered'],
   }),
 };

@@ -8,7 +8,7 @@ import type { Access } from '../tenants/access.ts';
 import { taken } from '../tenants/host-ownership.ts';
 import { requireSlug } from '../tenants/slug.ts';
 import { holdMutable, requireMutable } from '../tenants/status.ts';
-import type { Verticals } from '../verticals.ts';
+import type { Verticals } from '../verticals/verticals.ts';
 import { appInstance, type AppRow, hostsOf, selectApps } from './app-row.ts';
 import { requireGate, requireKnownNames } from './app-settings.ts';
 

@@ -1,6 +1,6 @@
 import type { AppInstanceChange } from '../../contract/schema/app.ts';
 import type { Ctx } from '../context.ts';
-import type { Verticals } from '../verticals.ts';
+import type { Verticals } from '../verticals/verticals.ts';
 
 const FLAG = /^[a-z][a-z0-9]*([._-][a-z0-9]+)*$/;
 const MAX_FLAGS = 100;

@@ -1,10 +1,12 @@
 import { DomainProof } from '../apps/domain-proof.ts';
 import { DomainChanges } from '../domain-changes.ts';
-import { Enablement } from '../enablement.ts';
+import { Enablement } from '../verticals/enablement.ts';
 import { PolicyStore } from '../policy/policy-store.ts';
 import { ServiceLabels } from '../resolver/service-labels.ts';
 import { Access } from '../tenants/access.ts';
-import { Verticals } from '../verticals.ts';
+import { Departures } from '../verticals/departures.ts';
+import { VerticalLives } from '../verticals/vertical-lives.ts';
+import { Verticals } from '../verticals/verticals.ts';
 import type { Ctx } from '../context.ts';
 import { auditParts } from './audit-parts.ts';
 
@@ -12,13 +14,16 @@ import { auditParts } from './audit-parts.ts';
 export async function groundParts(ctx: Ctx) {
   const access = new Access(ctx);
   const changes = new DomainChanges(ctx);
-  const verticals = new Verticals(ctx, changes);
   const audit = await auditParts(ctx, { access });
+  const lives = new VerticalLives(ctx, { audit: audit.audit, changes });
+  const verticals = new Verticals(ctx, lives);
   return {
     ...audit,
     access,
     changes,
+    departures: new Departures(ctx, lives),
     enablement: new Enablement(ctx, { access, audit: audit.audit, changes, verticals }),
+    lives,
     labels: new ServiceLabels(ctx),
     policies: new PolicyStore(ctx, audit),
     proof: new DomainProof(ctx.config.dnsServers),

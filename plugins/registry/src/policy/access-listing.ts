@@ -1,6 +1,6 @@
 import { type ExplainedDecision, isProblem, type RequestOf } from '@platform/sdk';
 import type { Contract, Ctx } from '../context.ts';
-import type { Verticals } from '../verticals.ts';
+import type { Verticals } from '../verticals/verticals.ts';
 
 const why = ({ trace }: ExplainedDecision): string => trace.join('; ');
 

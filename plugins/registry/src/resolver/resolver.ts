@@ -2,7 +2,7 @@ import { type Caller, isId, type RequestOf } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import { type AppRow, selectApps } from '../apps/app-row.ts';
 import type { Contract, Ctx } from '../context.ts';
-import type { Enablement } from '../enablement.ts';
+import type { Enablement } from '../verticals/enablement.ts';
 import type { Access } from '../tenants/access.ts';
 import { envSnapshot } from '../tenants/snapshot.ts';
 import { authHostOf } from '../tenants/sign-in-host.ts';

@@ -1,6 +1,6 @@
 import type { TaskRun } from '@platform/sdk';
 import type { Ctx, RegistryTx } from '../../context.ts';
-import type { Verticals } from '../../verticals.ts';
+import type { Verticals } from '../../verticals/verticals.ts';
 
 const COUNT_MS = 2_000;
 const PURGE_MS = 50_000;

@@ -1,9 +1,9 @@
 import type { RequestOf } from '@platform/sdk';
-import type { Access } from './tenants/access.ts';
-import { holdMutable } from './tenants/status.ts';
-import type { AuditTrail } from './audit/audit-trail.ts';
-import type { Contract, Ctx } from './context.ts';
-import type { DomainChanges } from './domain-changes.ts';
+import type { Access } from '../tenants/access.ts';
+import { holdMutable } from '../tenants/status.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Contract, Ctx } from '../context.ts';
+import type { DomainChanges } from '../domain-changes.ts';
 import type { Verticals } from './verticals.ts';
 
 interface Row {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { notModified, reply, type RequestOf, SYSTEM } from '@platform/sdk';
-import type { Registration } from '../contract/schema/service.ts';
-import type { Contract, Ctx } from './context.ts';
-import type { DomainChanges } from './domain-changes.ts';
+import type { Registration } from '../../contract/schema/service.ts';
+import type { Contract, Ctx } from '../context.ts';
+import { registrationWithout } from './registration-without.ts';
+import type { VerticalLives } from './vertical-lives.ts';
 
 interface Row {
   readonly vertical: string;
@@ -13,36 +14,47 @@ interface Row {
 /** What verticals registered at run time; the registry knows none by name (doc1, registry rule 2). */
 export class Verticals {
   readonly #ctx: Ctx;
-  readonly #changes: DomainChanges;
+  readonly #lives: VerticalLives;
 
-  constructor(ctx: Ctx, changes: DomainChanges) {
+  constructor(ctx: Ctx, lives: VerticalLives) {
     this.#ctx = ctx;
-    this.#changes = changes;
+    this.#lives = lives;
   }
 
-  /** Replaces a vertical's entries; identical content is a no-op (G-SYS-12). Its grants reach the roles before the answer. */
-  async register({ body, caller }: RequestOf<Contract, 'registerVertical'>) {
-    if (caller.vertical !== body.vertical)
+  /**
+   * Replaces a vertical's entries; identical content is a no-op (G-SYS-12). Its grants reach the roles before the answer. What somebody
+   * took out is not registered again.
+   */
+  async register({ body: given, caller }: RequestOf<Contract, 'registerVertical'>) {
+    const { vertical, version } = given;
+    if (caller.vertical !== vertical)
       throw this.#ctx.problem('vertical_mismatch', {
-        detail: `The identity speaks for ${caller.vertical ?? 'nobody'}, the body for ${body.vertical}.`,
+        detail: `The identity speaks for ${caller.vertical ?? 'nobody'}, the body for ${vertical}.`,
       });
-    const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+    const body = vertical === 'platform' ? given : registrationWithout(given, await this.#lives.withdrawn());
+    if (body.services.length === 0 && given.services.length > 0) return { vertical, version, changed: false };
     const grants = body.scopes.flatMap(({ scope, grants: level, machine_only: machineOnly }) =>
       level && !machineOnly ? [{ scope, grants: level }] : [],
     );
-    if (body.vertical !== 'platform')
-      await this.#ctx.services.identity.putGrants({ params: { vertical: body.vertical }, body: { scopes: grants } });
-    const changed = await this.#ctx.db.tx(async tx => {
+    if (vertical !== 'platform') await this.#ctx.services.identity.putGrants({ params: { vertical }, body: { scopes: grants } });
+    const changed = await this.#keep(body);
+    if (changed) await this.#lives.tell();
+    return { vertical, version, changed };
+  }
+
+  #keep(body: Registration): Promise<boolean> {
+    const { vertical, version } = body;
+    const services = body.services.map(({ service }) => service);
+    const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+    return this.#ctx.db.tx(async tx => {
+      if (vertical !== 'platform') await this.#lives.registered(tx, vertical, services);
       const rows = await tx.sql<object[]>`
-        insert into verticals (vertical, registration, services, digest) values (${body.vertical}, ${tx.sql.json(body)}, ${body.services.map(({ service }) => service)}, ${digest})
+        insert into verticals (vertical, registration, services, digest) values (${vertical}, ${tx.sql.json(body)}, ${services}, ${digest})
         on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
         returning 1`;
-      if (rows.length > 0)
-        await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical: body.vertical, version: body.version });
+      if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical, version });
       return rows.length > 0;
     });
-    if (changed) await this.#changes.relabel();
-    return { vertical: body.vertical, version: body.version, changed };
   }
 
   /** By vertical and service. Pages of the platform itself are offered only to those who run it. */
@@ -59,10 +71,12 @@ export class Verticals {
       .sort((left, right) => (left.key < right.key ? -1 : 1));
     const shown = services.slice(0, limit);
     const instances = await this.#up(shown.map(({ service }) => service.service));
+    const withdrawn = await this.#lives.withdrawn();
     return {
       items: shown.map(({ vertical, service, registration }) => ({
         ...service,
-        nav: service.nav.filter(({ scope }) => operator || scope !== 'platform'),
+        // Nobody is shown into what is about to end.
+        nav: service.nav.filter(({ scope }) => !withdrawn.has(service.service) && (operator || scope !== 'platform')),
         vertical,
         admin_scopes: registration.admin_scopes,
         error_codes: registration.error_codes.filter(code => code.service === service.service),
