@@ -172,6 +172,5 @@ export const gateway = defineContract({
   jobs: {
     heartbeat: { summary: 'Keep live connections warm, and end those whose session is gone', every: '15s', runs: 'process' },
     pollDelegations: { summary: 'Ask whether customers have decided', every: '2s', runs: 'process' },
-    followFamilies: { summary: 'Hear the event families that verticals brought', every: '30s', runs: 'process' },
   },
 });

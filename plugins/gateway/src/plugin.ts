@@ -13,23 +13,8 @@ import { Subscriptions } from './live/subscriptions.ts';
 export default definePlugin(gateway, {
   uses: { registry, identity, bus: eventBus },
   setup(ctx) {
-    const {
-      reaper,
-      signIn,
-      endpoints,
-      proxy,
-      dispatch,
-      delegate,
-      scim,
-      door,
-      hub,
-      sockets,
-      guard,
-      sessions,
-      feeds,
-      delegations,
-      delegator,
-    } = servicesOf(ctx);
+    const { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, delegations, delegator } =
+      servicesOf(ctx);
     const liveDevices = new LiveDevices(ctx, sessions.store);
     const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {
@@ -71,7 +56,7 @@ export default definePlugin(gateway, {
         'bff-session-reaper': ({ payload }) => reaper.identitySessionEnded(payload.session_id),
       },
       metrics: () => hub.figures,
-      jobs: { heartbeat: () => reaper.heartbeat(), pollDelegations: () => delegations.pollDue(), followFamilies: () => feeds.follow() },
+      jobs: { heartbeat: () => reaper.heartbeat(), pollDelegations: () => delegations.pollDue() },
       checks: { delegator: async () => delegator.healthy },
       ready: () => {
         delegator.begin();

@@ -52,8 +52,11 @@ export class Reaper {
       ),
     );
     this.#ctx.own(await kv.subscribe(ROLLUP_CHANNEL, text => this.#rolledUp(text)));
-    // Verticals may come later; the job follows them.
-    await this.#parts.feeds.follow().catch(error => this.#ctx.log.debug({ err: error }, 'families of verticals are not known yet'));
+    // What verticals bring comes and goes while the gateway runs.
+    this.#ctx.catalog.follow(services => {
+      this.#parts.actions.forget();
+      return this.#parts.feeds.follow(services);
+    });
   }
 
   /** The identity service ended a session: every gateway session that came from it goes, and its connections with it (GWY-006). */
@@ -66,10 +69,7 @@ export class Reaper {
   async registryChanged(delivery: SysEvent, relay: (delivery: SysEvent) => Promise<void>): Promise<void> {
     if (delivery.event === 'platform:sys:service:updated') this.#parts.enablement.forget(delivery.envId);
     if (delivery.event.startsWith('platform:sys:app:')) this.#parts.instances.forget({ env_id: delivery.envId });
-    if (delivery.event === 'platform:sys:vertical:registered') {
-      this.#parts.actions.forget();
-      void this.#parts.feeds.follow().catch(error => this.#ctx.log.warn({ err: error }, 'families of verticals could not be read'));
-    }
+    if (delivery.event === 'platform:sys:vertical:registered') this.#parts.actions.forget();
     await relay(delivery);
   }
 

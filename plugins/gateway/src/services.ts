@@ -57,5 +57,5 @@ export function servicesOf(ctx: Ctx) {
   const delegate = new DelegationEndpoints(ctx, { guard, staff, delegations });
   const scim = new ScimProxy(ctx, { apps, rules, guard, staff, delegator, enablement, hosts, upstream });
   const door = new Door(ctx, apps);
-  return { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, feeds, delegations, delegator };
+  return { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, delegations, delegator };
 }

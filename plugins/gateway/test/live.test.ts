@@ -379,9 +379,8 @@ describe('families that verticals bring', () => {
   test('are heard while they are there, and not any more after', async () => {
     await grant(world, `platform:env:${ENV}:viewers`);
     const connection = await connect();
-    world.families.push('acme-loans', 'sys', 'audit');
-    await world.hear('platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme', version: '1' });
-    await eventually(() => [...world.feeds.keys()]).toEqual(['acme-loans']);
+    await world.registered({ stream_families: ['acme-loans', 'sys', 'audit'] });
+    expect([...world.feeds.keys()]).toEqual(['acme-loans']);
     await world.feeds.get('acme-loans')?.({
       id: newId(),
       event: 'acme:lending:loan:decided',
@@ -390,12 +389,10 @@ describe('families that verticals bring', () => {
       attempt: 1,
       correlationId: 'c',
     });
-    await eventually(() => events(connection).map(({ type }) => type)).toEqual([
-      'platform:sys:vertical:registered',
-      'acme:lending:loan:decided',
-    ]);
-    world.families.length = 0;
-    await world.behaviour.jobs.followFamilies();
+    await eventually(() => events(connection).map(({ type }) => type)).toEqual(['acme:lending:loan:decided']);
+    await world.registered({ life: 'draining', stream_families: ['acme-loans'] });
+    expect([...world.feeds.keys()]).toEqual(['acme-loans']);
+    await world.registered({ life: 'gone', stream_families: ['acme-loans'] });
     expect([...world.feeds.keys()]).toEqual([]);
   });
 });

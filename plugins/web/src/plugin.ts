@@ -19,6 +19,7 @@ const LIVE_TYPES = [
   'platform:sys:invitation:accepted',
   'platform:sys:service:updated',
   'platform:sys:vertical:registered',
+  'platform:sys:vertical:changed',
   'platform:stat:traffic:snapshot',
 ];
 

@@ -1,3 +1,4 @@
+import type { LivingService } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { LiveHub } from './live-hub.ts';
 
@@ -11,7 +12,6 @@ export class FamilyFeeds implements AsyncDisposable {
   readonly #hub: LiveHub;
   readonly #declared: ReadonlySet<string>;
   readonly #feeds = new Map<string, AsyncDisposable>();
-  #following: Promise<void> = Promise.resolve();
   #disposed = false;
 
   constructor(ctx: Ctx, { hub, declared }: { hub: LiveHub; declared: readonly string[] }) {
@@ -24,21 +24,10 @@ export class FamilyFeeds implements AsyncDisposable {
     return [...this.#feeds.keys()];
   }
 
-  /** Makes the feeds those of the verticals that are registered now. */
-  follow(): Promise<void> {
-    this.#following = this.#following.catch(() => undefined).then(() => this.#follow());
-    return this.#following;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#disposed = true;
-    await this.#following.catch(() => undefined);
-    await Promise.all([...this.#feeds.values()].map(feed => feed[Symbol.asyncDispose]()));
-  }
-
-  async #follow(): Promise<void> {
-    const wanted = await this.#wanted();
+  /** Makes the feeds those of the services that are not gone. */
+  async follow(services: readonly LivingService[]): Promise<void> {
     if (this.#disposed) return;
+    const wanted = new Set(services.flatMap(({ life, stream_families: some }) => (life === 'gone' ? [] : some)).filter(this.#isOpen));
     for (const family of wanted) {
       if (this.#feeds.has(family)) continue;
       this.#feeds.set(
@@ -53,16 +42,10 @@ export class FamilyFeeds implements AsyncDisposable {
     }
   }
 
-  async #wanted(): Promise<Set<string>> {
-    const families = new Set<string>();
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { items, next_cursor: next } = await this.#ctx.services.registry.listVerticals({
-        query: { limit: 200, ...(cursor ? { cursor } : {}) },
-      });
-      for (const { stream_families: some } of items)
-        for (const family of some) if (FAMILY.test(family) && !this.#declared.has(family)) families.add(family);
-      cursor = next;
-    }
-    return families;
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
+    await Promise.all([...this.#feeds.values()].map(feed => feed[Symbol.asyncDispose]()));
   }
+
+  readonly #isOpen = (family: string): boolean => FAMILY.test(family) && !this.#declared.has(family);
 }

@@ -24,7 +24,7 @@ const CONVENTION = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;
 const PATTERN = /^(\*|[a-z0-9_.-]+(:[a-z0-9_.-]+)*(:?\*)?)$/;
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7/;
 /** Changes of what everybody's navigation is made of. */
-const FOR_EVERYONE = new Set(['platform:sys:vertical:registered']);
+const FOR_EVERYONE = new Set(['platform:sys:vertical:registered', 'platform:sys:vertical:changed']);
 /** Their creator's access may be a moment older than the event. */
 const GIVES_ACCESS = new Set(['platform:sys:org:created', 'platform:sys:env:created']);
 const TRAFFIC = 'platform:stat:traffic:';
