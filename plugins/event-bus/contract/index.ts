@@ -15,6 +15,7 @@ export const eventBus = defineContract({
   placement: { tier: 20, heap_growth: 50 },
   onEnvironmentDeleted: { purge: { scheduled_events: 'scheduled events', suspended_environments: 'notes of a suspension' } },
   essential: true,
+  uses: { sys: ['sys:read'] },
   capabilities: ['key-value'],
   config: Type.Object({
     produceRate: Type.Integer({

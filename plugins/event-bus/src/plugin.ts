@@ -5,6 +5,7 @@ import { Admission } from './produce/admission.ts';
 import { Appender } from './stream/appender.ts';
 import { Consumers } from './consume/consumers.ts';
 import { EventContracts } from './contracts/event-contracts.ts';
+import { forgetDeparted } from './upkeep/departed.ts';
 import { Counters } from './upkeep/counters.ts';
 import { DeadLetters } from './consume/dead-letters.ts';
 import { EventStreams } from './consume/event-streams.ts';
@@ -89,6 +90,7 @@ export default definePlugin(eventBus, {
       },
       ready: async signal => {
         await contracts.load();
+        ctx.catalog.follow(services => forgetDeparted(services, { contracts, groups }));
         ctx.own(await relay.listen());
         await relay.poll(signal);
       },

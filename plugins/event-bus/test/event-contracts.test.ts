@@ -125,6 +125,31 @@ test('a vertical is open until the host says what its services declare; then it 
   expect(await elsewhere(fresh)).toBe('invalid_event');
 });
 
+test('what a service that is gone had declared is forgotten, and its groups with it; one that came back since then is not touched', async () => {
+  await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) });
+  await using process = await BusProcess.start(stores);
+  const env = newEnv();
+  await process.call('consume', workload('lending', 'acme'), {
+    body: { env_id: env, stream_family: 'app', consumer_group: 'book', consumer: 'c', block_ms: 0 },
+  });
+  const groups = () => process.store.client.hkeys('bus:groups:app');
+  const code = async () => (await produce(acme, 'acme:lending:loan:lost', {})).code;
+  const [declared] = await bus.pool.raw<{ updated_at: string }[]>`select updated_at from event_contracts where service = 'lending'`;
+  const said = (life: string, since: string) => [
+    { service: 'lending', vertical: 'acme', label: 'Lending', version: '1', life, since, stream_families: [] },
+  ];
+  let items = said('gone', '2020-01-01T00:00:00.000Z');
+  using _registry = process.caller.addLocal('sys', { call: async operation => (operation === 'listLives' ? { items } : {}) });
+  await process.clock.advance('1s');
+  expect([await code(), declared]).toEqual(['invalid_event', expect.anything()]);
+  items = said('enabled', '2020-01-01T00:00:00.000Z');
+  await process.clock.advance('15s');
+  items = said('gone', '2100-01-01T00:00:00.000Z');
+  await process.clock.advance('15s');
+  await eventually(() => bus.pool.raw`select 1 from event_contracts where service = 'lending'`).toHaveLength(0);
+  await eventually(async () => (await groups()).filter(group => group.startsWith('lending.'))).toEqual([]);
+});
+
 test('a foreign schema costs no more than its size: patterns are not run, what is nested too deeply is refused', async () => {
   await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String({ pattern: '^(a+)+$' }) }) }, { version: '1.1.0' });
   expect((await produce(acme, 'acme:lending:loan:granted', { loan_id: `${'a'.repeat(60)}!` })).code).toBe('none');

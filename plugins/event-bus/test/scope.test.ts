@@ -30,7 +30,8 @@ test('BUS-083 every path is under /v1', () => {
 test('BUS-022 it keeps no outbox of a producer: its tables are its own inbox, schedule, journal and notes, and nothing is written into another service’s', () => {
   expect(tables).toEqual(['audit_pages', 'event_contracts', 'event_groups', 'event_keys', 'scheduled_events', 'suspended_environments']);
   // Its own events leave through the kernel's outbox like everybody's; it drains nobody's and calls nobody.
-  expect(manifest.uses).toEqual({});
+  // It reads which services there are, and may write nowhere.
+  expect(manifest.uses).toEqual({ sys: ['sys:read'] });
   expect(manifest.workloads).toEqual({});
   expect(manifest.jobs).toEqual(
     Object.fromEntries(['relay', 'reap', 'trim', 'sweepGroups', 'retention'].map(name => [name, expect.any(Object)])),

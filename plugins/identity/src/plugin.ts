@@ -74,6 +74,7 @@ export default definePlugin(identity, {
         await seed(ctx, made.model, made.passwords);
         await sessions.publish();
         await bumpEveryRealm(ctx);
+        ctx.catalog.follow(services => workloads.forget(services));
       },
     };
   },

@@ -1,6 +1,6 @@
 import type { EventBusContext } from '../context.ts';
 import { gapField } from './gaps.ts';
-import { environmentsKey, gapsKey, groupsKey, PROCESS_GROUPS_KEY, type StreamRef, streamKey } from '../stream/names.ts';
+import { environmentsKey, FAMILIES_KEY, gapsKey, groupsKey, PROCESS_GROUPS_KEY, type StreamRef, streamKey } from '../stream/names.ts';
 
 const TOUCH_MS = 300_000;
 const IDLE_GROUP_MS = 3_600_000;
@@ -69,6 +69,15 @@ export class Groups {
     this.#positions.delete(`${family}\n${group}`);
     this.#touched.delete(`${family}\n${group}`);
     return closed;
+  }
+
+  /** Destroys the groups of these services on every family. */
+  async forget(services: readonly string[]): Promise<void> {
+    const gone = new Set(services);
+    const { kv } = this.#ctx;
+    for (const family of (await kv.call('SMEMBERS', FAMILIES_KEY)) as string[])
+      for (const group of (await kv.call('HKEYS', groupsKey(family))) as string[])
+        if (gone.has(group.split(/[.-]/, 1)[0] as string)) await this.close(family, group);
   }
 
   /** Destroys groups whose process has not come back for an hour (H-24). */

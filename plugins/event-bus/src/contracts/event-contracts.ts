@@ -1,4 +1,4 @@
-import type { FieldFault, RequestOf } from '@platform/sdk';
+import type { FieldFault, LivingService, RequestOf } from '@platform/sdk';
 import type { eventBus } from '../../contract/index.ts';
 import type { EventContract } from '../../contract/schema/event-contract.ts';
 import type { EventBusContext } from '../context.ts';
@@ -67,13 +67,15 @@ export class EventContracts {
     if (foreign !== undefined)
       throw problem('bad_schema', { detail: `'${foreign.slice(0, 260)}' is not an event of ${body.vertical}:${body.service}.` });
     for (const schema of Object.values(body.events)) this.#checkOf(schema);
-    const changed = await db.sql<object[]>`
-      insert into event_contracts (service, vertical, version, events) values (${body.service}, ${body.vertical}, ${body.version}, ${events})
-      on conflict (service) do update set vertical = excluded.vertical, version = excluded.version, events = excluded.events, updated_at = now()
-        where (event_contracts.vertical, event_contracts.version, event_contracts.events) is distinct from (excluded.vertical, excluded.version, excluded.events)
-      returning 1`;
+    const { service, vertical, version } = body;
+    const same = await db.sql<object[]>`
+      with before as (select * from event_contracts where service = ${service}),
+      kept as (
+        insert into event_contracts (service, vertical, version, events) values (${service}, ${vertical}, ${version}, ${events})
+        on conflict (service) do update set vertical = excluded.vertical, version = excluded.version, events = excluded.events, updated_at = now())
+      select 1 from before where vertical = ${vertical} and version = ${version} and events = ${events}`;
     await this.load();
-    return { service: body.service, version: body.version, changed: changed.length > 0 };
+    return { service, version, changed: same.length === 0 };
   }
 
   /** Reads what verticals declare; called before the bus is ready, and now and then. */
@@ -91,6 +93,13 @@ export class EventContracts {
     this.#know(
       rows.map(({ service: id, vertical, events }) => ({ id, vertical, events: eventsOf(JSON.parse(events) as EventContract['events']) })),
     );
+  }
+
+  /** Drops what these services declared before they were gone; one that came back since then has said it anew. */
+  async forget(gone: readonly LivingService[]): Promise<void> {
+    for (const { service, vertical, since } of gone)
+      await this.#ctx.db.sql`delete from event_contracts where service = ${service} and vertical = ${vertical} and updated_at < ${since}`;
+    await this.load();
   }
 
   #checkOf(schema: object): Check {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type RequestOf, SYSTEM, type Manifest } from '@platform/sdk';
-import { bumpAccess } from './access-version.ts';
+import { type LivingService, type Manifest, type RequestOf, SYSTEM } from '@platform/sdk';
+import { bumpAccess, bumpEveryRealm } from './access-version.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { canonicalScope } from './scope-name.ts';
 
@@ -48,7 +48,7 @@ export class Workloads {
       const { sql } = tx;
       const [from] = await sql<Omit<WorkloadGrant, 'name'>[]>`select vertical, scopes from workloads where name = ${row.name} for update`;
       await sql`insert into workloads (name, vertical, scopes) values (${row.name}, ${row.vertical}, ${row.scopes}::text[])
-      on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes`;
+      on conflict (name) do update set vertical = excluded.vertical, scopes = excluded.scopes, updated_at = now()`;
       const to = { vertical: row.vertical, scopes };
       // Every start of a host says it again.
       if (from && isDeepStrictEqual({ ...from }, to)) return;
@@ -84,6 +84,27 @@ export class Workloads {
       envs.map(({ env_id }) => env_id),
     );
     return { vertical: params.vertical, scopes: body.scopes.length };
+  }
+
+  /** Takes back what services that are gone may do, and what they gave to roles (G-K-09). */
+  async forget(services: readonly LivingService[]): Promise<void> {
+    const gone = services.filter(({ life }) => life === 'gone');
+    if (gone.length === 0) return;
+    const [names, verticals, times] = [gone.map(each => each.service), gone.map(each => each.vertical), gone.map(each => each.since)];
+    const { sql } = this.#ctx.db;
+    const forgotten = await sql<{ name: string }[]>`
+      with gone as (
+        select * from unnest(${names}::text[], ${verticals}::text[], ${times}::timestamptz[]) as g (service, vertical, since)),
+      grants as (
+        delete from vertical_grants v using gone where v.vertical = gone.vertical and v.updated_at < gone.since
+          and split_part(v.scope, ':', 2) = gone.service returning v.scope as name),
+      workers as (
+        delete from workloads w using gone where w.vertical = gone.vertical and w.updated_at < gone.since
+          and split_part(w.name, '-', 1) = gone.service returning w.name)
+      select name from grants union all select name from workers`;
+    if (forgotten.length === 0) return;
+    this.#ctx.log.info({ forgotten: forgotten.map(({ name }) => name) }, 'workloads and grants of services that are gone were taken back');
+    await bumpEveryRealm(this.#ctx);
   }
 
   async find(name: string): Promise<WorkloadGrant | undefined> {

@@ -148,6 +148,29 @@ describe('a workload', () => {
     const exchange = await world.exchange(ownerToken, {}, 'lending');
     expect(exchange.status).toBe(400);
   });
+
+  test('G-K-09 of a service that is gone is taken back with what it gave to roles; what its successor was given since then stays', async () => {
+    const scope = 'acme:ledger:book:read';
+    const body = { vertical: 'acme', scopes: ['bus:produce'] };
+    for (const name of ['ledger', 'ledger-post', 'keeper']) await world.registry.putWorkload({ params: { name }, body });
+    await world.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope, grants: 'read' }] } });
+    const gone = (service: string, since: string) => world.says({ service, vertical: 'acme', life: 'gone', since });
+    const known = async () =>
+      (await world.sql<{ name: string }[]>`select name from workloads where vertical = 'acme' order by name`).map(({ name }) => name);
+    const grants = () => world.sql`select 1 from vertical_grants where scope = ${scope}`;
+    const token = await world.machineToken('ledger');
+    await gone('ledger', '2100-01-01T00:00:00.000Z');
+    await expect.poll(known).not.toContain('ledger-post');
+    expect([await known(), await grants()]).toEqual([expect.arrayContaining(['keeper']), []]);
+    await expect(world.registry.getWorkload({ params: { name: 'ledger' } })).rejects.toMatchObject({ code: 'workload_not_found' });
+    expect(token).toEqual(expect.any(String));
+
+    await world.registry.putWorkload({ params: { name: 'ledger' }, body });
+    await gone('ledger', '2020-01-01T00:00:00.000Z');
+    await gone('keeper', '2100-01-01T00:00:00.000Z');
+    await expect.poll(known).not.toContain('keeper');
+    expect(await known()).toContain('ledger');
+  });
 });
 
 describe('token exchange', () => {
