@@ -11,6 +11,7 @@ import { inDatabaseOf } from '../fixtures/database.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';
+import { SYSTEM } from '@platform/sdk';
 
 const MAIN = fileURLToPath(new URL('../../kernel/main.ts', import.meta.url));
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
@@ -344,7 +345,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     // Nobody reloads the page: it finds the platform again by itself.
     await ada.getByRole('status', { name: /Live updates: live/ }).waitFor();
     await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
-  });
+  }, 180_000);
 
   test('9 after kill -9 nothing that was acknowledged is lost', async () => {
     await ada.goto(platform.ready.console);
@@ -360,6 +361,39 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await expect
       .poll(async () => (await outboxOf(platform.dataDir, 'sys', 'platform:sys:org:created')).every(({ relayed }) => relayed))
       .toBe(true);
+  }, 180_000);
+
+  test('9b an operator takes the vertical out: it ends, its pages go, nothing of it is left; brought back, it has its data', async () => {
+    const row = ada.getByRole('row').filter({ hasText: 'lending' });
+    /** What the services remember of it, besides its own data. */
+    const traces = async () => [
+      await inDatabaseOf(platform.dataDir, 'auth', async sql => (await sql`select 1 from workloads where name = 'lending'`).count),
+      await inDatabaseOf(platform.dataDir, 'bus', async sql => (await sql`select 1 from event_contracts where service = 'lending'`).count),
+      await inDatabaseOf(platform.dataDir, 'sys', async sql => (await sql`select 1 from verticals where 'lending' = any(services)`).count),
+    ];
+    const decide = async (label: string) => {
+      await row.getByRole('button', { name: label }).click();
+      await shot(ada, `vertical-${label.toLowerCase().replace(' ', '-')}`);
+      await ada.getByRole('dialog').getByRole('button', { name: label }).click();
+    };
+    expect(await traces()).toEqual([1, 1, 1]);
+    await ada.goto(`${platform.ready.console}/#/sys/verticals?env=${SYSTEM.envId}`);
+    await row.getByText('enabled').waitFor();
+    await decide('Take out');
+    await row.getByText('gone').waitFor();
+    await shot(ada, 'verticals');
+    await expect.poll(traces).toEqual([0, 0, 0]);
+    await ada.goto(envUrl);
+    await ada.getByRole('heading', { name: 'Production', level: 1 }).waitFor();
+    await expect.poll(() => ada.getByRole('list', { name: 'Lending' }).count()).toBe(0);
+
+    await ada.goto(`${platform.ready.console}/#/sys/verticals?env=${SYSTEM.envId}`);
+    await decide('Bring back');
+    await row.getByText('enabled').waitFor();
+    await expect.poll(traces).toEqual([1, 1, 1]);
+    await ada.goto(envUrl);
+    await ada.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' }).click();
+    await ada.getByRole('row').filter({ hasText: 'Grace' }).first().waitFor();
   });
 
   test('10 F-56 deleting an environment says what each service loses, and every service loses it', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { SYSTEM } from '@platform/sdk';
+import { type LivingService, SYSTEM } from '@platform/sdk';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import { openAuthority } from '../identity/certificates/trust-anchors.ts';
@@ -131,6 +131,8 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
     progress,
   });
   owned.own(main);
+  const isTakenOut = ({ life }: LivingService) => life === 'draining' || life === 'gone';
+  owned.own(host.followServices(services => machine.withdraw(new Set(services.filter(isTakenOut).map(({ service }) => service)))));
   await machine.boot(progress);
   if (!options.trustVerticals) {
     const start = async (plugin: FoundPlugin) => machine.add(verticalService(plugin));

@@ -1,4 +1,5 @@
-import type { KeyValue, Logger } from '@platform/sdk';
+import { isUnavailable, type KeyValue, type LivingService, type Logger, StoreAbsent } from '@platform/sdk';
+import { systemClock } from '../../base/clock.ts';
 import { DisposalStack } from '../../base/disposal-stack.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { Authority } from '../../identity/certificates/trust-anchors.ts';
@@ -9,6 +10,8 @@ import { type CallInput, ServiceCaller } from '../../routing/service-caller.ts';
 import { connectKeyValue } from '../../storage/key-value.ts';
 import { openLog, type Telemetry } from '../../telemetry/log.ts';
 import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from '../boot/bootstrap.ts';
+import { LiveCatalog } from '../context/live-catalog.ts';
+import { livingServices } from '../platform-calls.ts';
 import { directoryStore, keyValuePort } from '../service/key-value-port.ts';
 import { mintFor } from './mint.ts';
 
@@ -93,6 +96,34 @@ export class HostWorkload implements AsyncDisposable {
       .catch(error =>
         this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'),
       );
+  }
+
+  /**
+   * Tells the registry that this machine has a plugin. Throws `StoreAbsent` for one that somebody took out: it is tried again when it was
+   * brought back. A registry that is away stops nobody.
+   */
+  async found({ id, vertical, version }: Manifest): Promise<void> {
+    const answer = await this.#caller
+      .call(
+        this.#workload,
+        { service: 'sys', name: 'findVertical', route: { method: 'PUT', path: '/v1/verticals/lives/{service}' }, problems: {} },
+        { params: { service: id }, body: { vertical, version } },
+      )
+      .catch(error => {
+        if (!isUnavailable(error)) throw error;
+        this.log.warn({ service: id, err: error }, 'the registry does not know yet that this machine has the plugin');
+      });
+    const { life } = (answer ?? {}) as Partial<LivingService>;
+    if (life === 'draining' || life === 'gone')
+      throw new StoreAbsent(`${id} was taken out. Bring it back on the page Verticals of the registry to have it run.`);
+  }
+
+  /** Does something with the registered services, now and whenever they change. */
+  followServices(work: (services: readonly LivingService[]) => void): AsyncDisposable {
+    const { log, kv } = this;
+    const catalog = new LiveCatalog({ read: () => livingServices(this.#caller, this.#workload), kv, clock: systemClock, log });
+    catalog.follow(work);
+    return catalog;
   }
 
   /** What a look at a service is sent with. */

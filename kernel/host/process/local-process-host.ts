@@ -25,6 +25,7 @@ import {
 import { instanceRegistry } from '../../routing/directory.ts';
 import { linesAtEnd } from '../../storage/log-file.ts';
 import { isAlive } from '../../storage/process-record.ts';
+import type { Manifest } from '../../base/manifest.ts';
 import type { Bootstrap } from '../boot/bootstrap.ts';
 import { publishEnrollment } from '../machine/enrollment.ts';
 import { directoryStore } from '../service/key-value-port.ts';
@@ -111,12 +112,22 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
   }
 
   onRunnable(listener: (service: Runnable) => void): Disposable {
-    return this.#services.onAdded(listener);
+    return this.#services.onChange(listener);
   }
 
   /** A service that came to be known after the start. */
   add(service: RunnableService): void {
     this.#services.add(service);
+  }
+
+  /** Services that somebody took out of the platform: nothing of them runs until they are brought back. */
+  withdraw(services: ReadonlySet<string>): void {
+    this.#services.withdraw(services);
+  }
+
+  /** Contracts of a vertical's services that this machine has. */
+  manifestsOf(vertical: string): readonly Manifest[] {
+    return this.#services.manifestsOf(vertical);
   }
 
   async load(directory: string, variables: readonly string[] = []): Promise<void> {

@@ -38,7 +38,7 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
     singleton: plugin.shipped?.singleton ?? plugin.manifest.placement.singleton ?? false,
     minInstances: plugin.shipped?.min_instances ?? 1,
   });
-  return new LocalProcessHost({
+  const machine: LocalProcessHost = new LocalProcessHost({
     ip: options.ip,
     dataDir: options.dataDir,
     environment,
@@ -48,7 +48,9 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
       ...verticals.map(plugin => service(plugin, true)),
     ],
     bootstrap: started =>
-      started.manifest.vertical === 'platform' ? platformBootstrap(started, parts) : verticalBootstrap(started, options, parts),
+      started.manifest.vertical === 'platform'
+        ? platformBootstrap(started, parts)
+        : verticalBootstrap(started, options, { ...parts, siblings: machine.manifestsOf(started.manifest.vertical) }),
     told: fingerprint(base),
     build: () => buildHash({ fresh: true }),
     releases: new Releases(options.releasesDir),
@@ -72,6 +74,7 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
       return invite(host.kv, base, { ip, services });
     },
   });
+  return machine;
 }
 
 /** A vertical that came later, as something this machine can run. */
@@ -107,21 +110,19 @@ async function platformBootstrap({ manifest, wanted }: RunnableService, { base, 
 async function verticalBootstrap(
   { manifest }: RunnableService,
   { dataDir }: HostOptions,
-  { base, stores, host, verticals }: MachineParts,
+  { base, stores, host, siblings }: MachineParts & { readonly siblings: readonly Manifest[] },
 ): Promise<Bootstrap> {
   await stores.ensureService(manifest.id);
+  await host.found(manifest);
   await host.registerWorkload(manifest);
   await host.registerEvents(manifest);
-  const siblings = verticals
-    .map(sibling => sibling.manifest)
-    .filter(({ id, vertical }) => vertical === manifest.vertical && id !== manifest.id);
   return {
     ...base,
     build: buildHash({ fresh: true }),
     // Its data directory is its own: nothing of the platform's keys lies below it.
     dataDir: join(dataDir, 'verticals', manifest.id),
     keyValueUrl: await stores.restrictedKeyValueUrl(manifest.id),
-    manifests: [...base.manifests, ...siblings, manifest],
+    manifests: [...base.manifests, ...siblings],
     enrollment: await enrollmentsOf(host.kv, manifest, base.ip as string),
   };
 }

@@ -19,6 +19,7 @@ export class RunnableServices {
   readonly #known = new Map<string, RunnableService>();
   readonly #listeners = new Set<(service: Runnable) => void>();
   #list: readonly Runnable[] | undefined;
+  #withdrawn: ReadonlySet<string> = new Set();
 
   constructor(services: readonly RunnableService[]) {
     for (const service of services) this.#known.set(service.manifest.id, service);
@@ -28,35 +29,54 @@ export class RunnableServices {
     return this.#known.get(id);
   }
 
-  /** The same array until something is added. */
+  /** The same array until something of it changes. */
   list(): readonly Runnable[] {
-    return (this.#list ??= [...this.#known.values()].map(runnableOf));
+    return (this.#list ??= [...this.#known.values()].map(service => this.#runnable(service)));
   }
 
   add(service: RunnableService): void {
     this.#known.set(service.manifest.id, service);
     this.#list = undefined;
-    for (const listener of this.#listeners) listener(runnableOf(service));
+    this.#tell(service);
   }
 
-  onAdded(listener: (service: Runnable) => void): Disposable {
+  /** Of a vertical, as their folders were read. */
+  manifestsOf(vertical: string): readonly Manifest[] {
+    return [...this.#known.values()].map(({ manifest }) => manifest).filter(manifest => manifest.vertical === vertical);
+  }
+
+  /** Those that somebody took out of the platform, until they are brought back. */
+  withdraw(withdrawn: ReadonlySet<string>): void {
+    const changed = [...this.#known.values()].filter(({ manifest: { id } }) => withdrawn.has(id) !== this.#withdrawn.has(id));
+    this.#withdrawn = withdrawn;
+    if (changed.length === 0) return;
+    this.#list = undefined;
+    for (const service of changed) this.#tell(service);
+  }
+
+  onChange(listener: (service: Runnable) => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
-}
 
-function runnableOf({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
-  const { id, title, vertical, version } = manifest;
-  return {
-    service_type: id,
-    title,
-    vertical,
-    version,
-    start_priority: manifest.placement.tier,
-    placement,
-    singleton,
-    min_instances: minInstances,
-    wanted,
-    within,
-  };
+  #tell(service: RunnableService): void {
+    for (const listener of this.#listeners) listener(this.#runnable(service));
+  }
+
+  #runnable({ manifest, wanted, within, placement, singleton, minInstances }: RunnableService): Runnable {
+    const { id, title, vertical, version } = manifest;
+    return {
+      service_type: id,
+      title,
+      vertical,
+      version,
+      start_priority: manifest.placement.tier,
+      placement,
+      singleton,
+      min_instances: minInstances,
+      wanted,
+      withdrawn: this.#withdrawn.has(id),
+      within,
+    };
+  }
 }

@@ -40,6 +40,8 @@ export class Supervisor {
   readonly #enrollment: EnrollmentSecret;
   readonly #stopping = new AbortController();
   readonly #within = new Map<string, Instance>();
+  /** Services that were taken out of the platform while this supervisor ran. */
+  readonly #takenOut = new Set<string>();
   /** The machine as this tick found it. */
   #usage: MachineUsage | undefined;
   /** Another tick part that machines are decided in. */
@@ -124,7 +126,11 @@ export class Supervisor {
       }),
     );
     ctx.own(ctx.every(TICK_MS, () => this.tick()));
-    ctx.own(ctx.processes.onRunnable(({ service_type }) => void this.#startLate(service_type)));
+    ctx.own(
+      ctx.processes.onRunnable(({ service_type, withdrawn }) =>
+        withdrawn ? this.#takeOut(service_type) : void this.#startLate(service_type),
+      ),
+    );
   }
 
   /** Tier by tier: each begins when everything of the one before is Active, or after its time (SUP-006, SUP-007). */
@@ -232,7 +238,7 @@ export class Supervisor {
     const { ctx, fleet } = this;
     const begun: string[] = [];
     for (const { service_type, title } of members) {
-      if (fleet.slotsOf(service_type).length > 0) continue;
+      if (fleet.slotsOf(service_type).length > 0 || this.#isWithdrawn(service_type)) continue;
       const refusal = await this.refusal(service_type, 'boot');
       if (refusal) {
         if (refusal !== 'pin_mismatch') progress(`! ${title} is not started here: ${refusal}`);
@@ -252,6 +258,10 @@ export class Supervisor {
     }
   }
 
+  #isWithdrawn(service: string): boolean {
+    return this.catalog.entry(service)?.withdrawn ?? false;
+  }
+
   #isActive(service: string): boolean {
     return this.fleet.slotsOf(service).some(({ life }) => life.phase === 'running');
   }
@@ -269,7 +279,10 @@ export class Supervisor {
   async #adopt(progress: (text: string) => void): Promise<void> {
     const { processes: machine } = this.ctx;
     const found = machine.survivors();
-    const keep = found.filter(({ outdated, service_type }) => !outdated && this.catalog.entry(service_type)?.within === false);
+    const keep = found.filter(({ outdated, service_type }) => {
+      const entry = this.catalog.entry(service_type);
+      return !outdated && entry?.within === false && !entry.withdrawn;
+    });
     const rows = await this.rows();
     const rowOf = ({ service_type, port }: KnownProcess) =>
       rows.find(row => row.service_type === service_type && row.ip === machine.ip && row.port === port);
@@ -294,8 +307,23 @@ export class Supervisor {
     machine.signal(known, 'SIGKILL');
   }
 
+  /** Somebody took a service out of the platform: routers leave its instances, which then end what they have begun. */
+  #takeOut(service: string): void {
+    this.ctx.log.info({ service_type: service }, 'a service was taken out of the platform; its instances end');
+    this.#takenOut.add(service);
+    if (this.fleet.upgradeOfService(service)) this.fleet.tellUpgrade(service, { type: 'abort', reason: 'the service was taken out' });
+    for (const { id, life } of this.fleet.slotsOf(service)) {
+      if (life.phase === 'running') this.fleet.leave(id, { type: 'stop' });
+      else this.fleet.tell(id, { type: 'stop' });
+    }
+  }
+
   async #startLate(service: string): Promise<void> {
-    if (this.#stopping.signal.aborted || this.fleet.slotsOf(service).length > 0 || (await this.refusal(service, 'boot'))) return;
+    const { signal } = this.#stopping;
+    // Brought back before it had ended: the next one does not begin beside it.
+    if (this.#takenOut.delete(service)) await this.fleet.until(() => this.fleet.slotsOf(service).length === 0, signal);
+    if (signal.aborted || this.#isWithdrawn(service) || this.fleet.slotsOf(service).length > 0) return;
+    if (await this.refusal(service, 'boot')) return;
     await this.fleet
       .begin(service)
       .catch(error => this.ctx.log.error({ service_type: service, err: error }, 'a service that came later could not be started'));

@@ -145,6 +145,33 @@ describe('a service that goes down', () => {
     expect((await world.by.alerts()).items).toMatchObject([{ service_type: 'auth', reason: 'anti_violation' }]);
   });
 
+  test('one that was taken out of the platform ends when routers have left it, is not started again, and begins anew when it is brought back', async () => {
+    await open([service('auth', 10), service('lending', 60, { vertical: 'acme' })]);
+    await world.box.boot();
+    const first = only('lending');
+    world.box.withdraw('lending', true);
+    await eventually(() => statuses('lending')).toEqual(['Inactive']);
+    expect(first.signals).toEqual([]);
+    await world.pass('3s');
+    await eventually(() => first.signals).toEqual(['SIGTERM']);
+    // Brought back while the first still ends: the next one does not begin beside it.
+    world.box.withdraw('lending', false);
+    await world.settle();
+    expect(world.box.of('lending')).toHaveLength(1);
+    world.box.kill(first);
+    await eventually(() => world.box.of('lending').length).toBe(1);
+    await eventually(() => statuses('lending')).toEqual(['Active']);
+    expect(only('lending')).not.toBe(first);
+
+    const second = only('lending');
+    world.box.withdraw('lending', true);
+    await world.pass('3s');
+    world.box.kill(second);
+    for (let turns = 0; turns < 12; turns++) await world.pass('30s');
+    expect([world.box.of('lending'), await world.rows('lending'), (await world.by.alerts()).items]).toEqual([[], [], []]);
+    expect((await world.by.readiness()).missing.map(({ service_type: service }) => service)).not.toContain('lending');
+  });
+
   test('its end is kept: why, the last 200 lines, the last looks, the build', async () => {
     await open([service('auth', 10)]);
     await world.box.boot();

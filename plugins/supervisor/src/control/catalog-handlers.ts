@@ -5,7 +5,7 @@ import type { Supervisor } from '../supervisor.ts';
 
 /** What the fleet is to run: read, and added to. */
 export const catalogHandlers = ({ ctx, catalog }: Supervisor) => ({
-  catalog: async () => ({ items: catalog.entries().map(({ wanted: _, within: __, version: ___, ...entry }) => entry) }),
+  catalog: async () => ({ items: catalog.entries().map(({ wanted: _, withdrawn: __, within: ___, version: ____, ...entry }) => entry) }),
   mergeCatalog: async ({ body }: RequestOf<typeof supervisor, 'mergeCatalog'>) => {
     const builtin = body.entries.find(({ service_type }) => catalog.isBuiltin(service_type));
     if (builtin) throw ctx.problem('builtin_entry', { detail: `${builtin.service_type} belongs to the platform.` });

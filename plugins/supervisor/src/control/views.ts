@@ -50,7 +50,9 @@ export class Views {
   }
 
   async readiness(): Promise<{ ready: boolean; missing: { service_type: string; active: number; needed: number }[] }> {
-    const needed = this.#supervisor.catalog.entries().filter(({ wanted, min_instances }) => wanted && min_instances > 0);
+    const needed = this.#supervisor.catalog
+      .entries()
+      .filter(({ wanted, withdrawn, min_instances }) => wanted && !withdrawn && min_instances > 0);
     const rows = await this.#supervisor.rows(needed.map(({ service_type }) => service_type));
     const now = this.#supervisor.ctx.clock.now();
     const missing = needed.flatMap(({ service_type, min_instances }) => {

@@ -9,6 +9,7 @@ const NEVER_PCT = 101;
 export type Entry = CatalogEntry & {
   readonly builtin: boolean;
   readonly wanted: boolean;
+  readonly withdrawn: boolean;
   readonly within: boolean;
   readonly title: string;
   readonly version: string;
@@ -95,10 +96,11 @@ export class Catalog {
   }
 }
 
-const factsOf = ({ title, version, wanted, within, vertical, min_instances }: Runnable) => ({
+const factsOf = ({ title, version, wanted, withdrawn, within, vertical, min_instances }: Runnable) => ({
   title,
   version,
   wanted,
+  withdrawn,
   within,
   builtin: vertical === 'platform',
   ...(vertical === 'platform' ? {} : { min_instances }),

@@ -13,6 +13,8 @@ export interface Runnable {
   readonly min_instances: number;
   /** Whether it was asked for at boot. */
   readonly wanted: boolean;
+  /** Somebody took it out of the platform: nothing of it may run until it is brought back. */
+  readonly withdrawn: boolean;
   /** It lives in the process of the caller: watched, never ended by itself. */
   readonly within: boolean;
 }
@@ -126,9 +128,9 @@ export interface ProcessHost {
   readonly ip: string;
   /** The code on disk now. */
   readonly build: string;
-  /** The same array until something is added. */
+  /** The same array until something of it changes. */
   runnable(): readonly Runnable[];
-  /** Hears of services that came to be known later: a vertical's folder was put there. */
+  /** Hears of services that came to be known later, because a vertical's folder was put there, and of those taken out or brought back. */
   onRunnable(listener: (service: Runnable) => void): Disposable;
   /**
    * Reads a plugin's folder and makes it one of those that can run here; its process inherits the variables named besides. Rejects with
