@@ -1,5 +1,5 @@
 import { SYSTEM } from '@platform/sdk';
-import { as, type Persona } from '@platform/testing';
+import { as } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { registration, retail } from './fixtures/registration.ts';
 import { EVERYTHING, refusal, World } from './fixtures/world.ts';

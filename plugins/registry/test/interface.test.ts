@@ -194,6 +194,7 @@ test('REG-027 REG-029 REG-030 REG-031 it keeps these records and no others, and 
     'service_enablement',
     'service_keys',
     'tombstones',
+    'vertical_services',
     'verticals',
     'work_jobs',
     'work_tasks',
