@@ -77,15 +77,21 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
   const reload = useCallback(() => setTurn(before => before + 1), []);
   const target = targetOf(def, place, config.system.env_id);
 
+  // A definition that was read again and says the same is no reason to listen anew.
+  const liveTypes = JSON.stringify(def.live_types ?? []);
   useEffect(() => {
-    const soon = coalesced(async () => reload(), 250);
-    const unsubscribe = def.live_types?.length ? live.subscribe(def.live_types, soon) : undefined;
-    const timer = def.refresh_s ? setInterval(() => document.visibilityState === 'visible' && reload(), def.refresh_s * 1000) : undefined;
-    return () => {
-      unsubscribe?.();
-      clearInterval(timer);
-    };
-  }, [def, live, reload]);
+    const types = JSON.parse(liveTypes) as string[];
+    if (types.length > 0)
+      return live.subscribe(
+        types,
+        coalesced(async () => reload(), 250),
+      );
+  }, [liveTypes, live, reload]);
+  useEffect(() => {
+    if (!def.refresh_s) return;
+    const timer = setInterval(() => document.visibilityState === 'visible' && reload(), def.refresh_s * 1000);
+    return () => clearInterval(timer);
+  }, [def.refresh_s, reload]);
 
   const host = useMemo<PageHost>(() => {
     const where = def.scope === 'org' ? { org: place.org } : { env: place.env, org: place.org };

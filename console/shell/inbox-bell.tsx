@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Problem } from '../api/gateway/problem.ts';
 import type { Inbox, ServiceEntry } from '../api/registry-api.ts';
 import { Dialog } from '../widgets/dialog/dialog.tsx';
@@ -31,22 +31,21 @@ export function InboxBell() {
 
 function Bell({ service: { service, inbox } }: { service: WithInbox }) {
   const { client, live } = useConsole();
-  const [unread, setUnread] = useState<number>();
   const [open, setOpen] = useState(false);
-
-  const count = useCallback(
-    () =>
-      client.call<{ unread_count: number }>(service, inbox.unread).then(
-        answer => setUnread(answer.unread_count),
-        () => setUnread(undefined),
-      ),
-    [client, service, inbox.unread],
+  const { data, reload: count } = useLoaded(`unread ${service} ${inbox.unread}`, signal =>
+    client.call<{ unread_count: number }>(service, inbox.unread, { signal }),
   );
-  useEffect(() => {
-    void count();
-    // Two messages of one moment may tell of themselves in either order: the service knows the count.
-    return live.subscribe(inbox.live_types, coalesced(count, 150));
-  }, [count, live, inbox.live_types]);
+  const unread = data?.unread_count;
+  const liveTypes = JSON.stringify(inbox.live_types);
+  useEffect(
+    () =>
+      // Two messages of one moment may tell of themselves in either order: the service knows the count.
+      live.subscribe(
+        JSON.parse(liveTypes) as string[],
+        coalesced(async () => count(), 150),
+      ),
+    [count, live, liveTypes],
+  );
 
   // Somebody who may not read it has no inbox.
   if (unread === undefined) return null;
@@ -57,7 +56,7 @@ function Bell({ service: { service, inbox } }: { service: WithInbox }) {
         className="btn quiet icon bell"
         aria-label={unread === 0 ? 'Messages, none unread' : `Messages, ${unread} unread`}
         onClick={() => {
-          void count();
+          count();
           setOpen(true);
         }}
       >
@@ -68,7 +67,7 @@ function Bell({ service: { service, inbox } }: { service: WithInbox }) {
           </span>
         )}
       </button>
-      {open && <InboxDialog service={service} inbox={inbox} unread={unread} changed={setUnread} close={() => setOpen(false)} />}
+      {open && <InboxDialog service={service} inbox={inbox} unread={unread} changed={count} close={() => setOpen(false)} />}
     </>
   );
 }
@@ -83,7 +82,7 @@ function InboxDialog({
   service: string;
   inbox: Inbox;
   unread: number;
-  changed(unread: number): void;
+  changed(): void;
   close(): void;
 }) {
   const { client, config, notify } = useConsole();
@@ -95,8 +94,8 @@ function InboxDialog({
   const mark = async (path: string) => {
     try {
       client.beginAction();
-      const answer = await client.call<{ unread_count?: number }>(service, path, { method: 'POST' });
-      if (typeof answer.unread_count === 'number') changed(answer.unread_count);
+      await client.call(service, path, { method: 'POST' });
+      changed();
       loaded.reload();
     } catch (error) {
       notify(Problem.of(error).message, 'bad');

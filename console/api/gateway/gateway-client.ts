@@ -92,6 +92,7 @@ export class GatewayClient {
     const started = performance.now();
     const text = `${method} ${path}`;
     let response: Response;
+    let answer: string;
     try {
       response = await this.#fetch(`${this.origin}${path}${search.size ? `?${search}` : ''}`, {
         method,
@@ -101,6 +102,8 @@ export class GatewayClient {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
       });
+      // The network may go in the middle of an answer, too.
+      answer = response.ok ? await response.text() : '';
     } catch (error) {
       if (signal?.aborted) throw error;
       this.log.add({ kind: 'call', text, correlation_id: action, status: 0 });
@@ -108,7 +111,6 @@ export class GatewayClient {
     }
     this.log.add({ kind: 'call', text, correlation_id: action, status: response.status, ms: Math.round(performance.now() - started) });
     if (!response.ok) throw await Problem.from(response, action);
-    const answer = await response.text();
     return (answer ? JSON.parse(answer) : undefined) as T;
   }
 }

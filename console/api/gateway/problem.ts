@@ -49,6 +49,11 @@ export class Problem extends Error {
     return this.status === 404 || this.status === 501;
   }
 
+  /** No refusal but trouble: no answer came, the service has too much to do, or it failed. The same question may be answered later. */
+  get passing(): boolean {
+    return this.status === 0 || this.status === 429 || (this.status >= 500 && this.status !== 501);
+  }
+
   static async from(response: Response, correlationId: string): Promise<Problem> {
     const body: Record<string, unknown> = await response.json().catch(() => ({}));
     const text = (name: string) => (typeof body[name] === 'string' ? (body[name] as string) : undefined);

@@ -110,9 +110,19 @@ interface LoadedViewProps<T> {
   children(data: T): ReactNode;
 }
 
-/** Loading, refused or there. Data that is there stays while it is asked for again. */
+/** Loading, refused or there. Data that is there stays while it is asked for again; when that fails, it says that it may be old. */
 export function LoadedView<T>({ of, optional, children }: LoadedViewProps<T>) {
-  if (of.data !== undefined) return children(of.data);
+  if (of.data !== undefined)
+    return (
+      <>
+        {of.problem && (
+          <p className="notice" data-tone="warn" role="status">
+            This may be out of date: {of.problem.message} It is tried again by itself.
+          </p>
+        )}
+        {children(of.data)}
+      </>
+    );
   if (of.problem) return <Refusal problem={of.problem} retry={of.reload} optional={optional} />;
   return <Loading />;
 }
