@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser } from '../fixtures/browser.ts';
 import { openAccount } from '../fixtures/account.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
+import { LiveWire } from '../fixtures/live-wire.ts';
 import { outboxOf } from '../fixtures/outbox.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';
@@ -181,6 +182,40 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
       ]),
     );
     expect(asked.filter(line => !line.includes('/v1/admin/'))).toEqual([]);
+  });
+
+  test('6a H-22 a page that could not hear of a change reads it when the gateway begins to listen, when it is told of a loss, and once a failure is over', async () => {
+    await ada.goto(envUrl);
+    await ada.getByRole('list', { name: 'Lending' }).getByRole('link', { name: 'Loans' }).click();
+    const page = await contextOfSecond.newPage();
+    const wire = await LiveWire.of(page);
+    await page.goto(ada.url());
+    await page.getByRole('row').filter({ hasText: 'Grace' }).waitFor();
+    const loan = (of: Page) => of.getByRole('row').filter({ hasText: 'Edsger' });
+    await ada.getByRole('button', { name: 'Apply for a loan' }).click();
+    await ada.getByRole('dialog').getByLabel('Applicant').fill('Edsger');
+    await ada.getByRole('dialog').getByLabel('Amount in minor units').fill('700');
+    await ada.getByRole('dialog').getByRole('button', { name: 'Apply for a loan' }).click();
+    await loan(ada).waitFor();
+    expect(await loan(page).count()).toBe(0);
+    wire.letAsk();
+    await loan(page).waitFor();
+
+    wire.loseEvents();
+    await loan(ada).getByRole('link').click();
+    await ada.getByRole('button', { name: 'Approve' }).click();
+    await ada.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+    await ada.getByText('Approved', { exact: true }).waitFor();
+    expect(await loan(page).filter({ hasText: 'approved' }).count()).toBe(0);
+    const away = '**/proxy/lending/v1/admin/loans?**';
+    await page.route(away, route => route.fulfill({ status: 503, json: { code: 'away', title: 'Away for a moment' } }));
+    wire.say({ type: 'lag', skipped: 1, from: '', to: '' });
+    await page.getByText('This may be out of date').waitFor();
+    expect(await loan(page).count()).toBe(1);
+    await page.unroute(away);
+    await loan(page).filter({ hasText: 'approved' }).waitFor();
+    await page.getByText('This may be out of date').waitFor({ state: 'hidden' });
+    await page.close();
   });
 
   test('6b FUN-004 FUN-019 FUN-024 an author’s rule is built, uploaded, validated and activated in the console, and from then on decides', async () => {
@@ -409,7 +444,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await ada.getByRole('button', { name: /Delete environment/ }).click();
     const dialog = ada.getByRole('dialog');
     await dialog.getByText('Of Lending').waitFor();
-    await dialog.getByText('loans: 2').waitFor();
+    await dialog.getByText('loans: 3').waitFor();
     await shot(ada, 'env-delete');
     await dialog.getByRole('textbox').fill('production');
     await dialog.getByRole('button', { name: 'Delete environment' }).click();
