@@ -13,6 +13,7 @@ type Parts = Pick<ServiceInstanceParts, 'manifest' | 'bus' | 'log' | 'instance' 
 export function consumersOf(
   { manifest, bus, log, instance, pool, clock }: Parts,
   handlers: Readonly<Record<string, (delivery: object) => Promise<void>>>,
+  missed?: (name: string) => void,
 ): (EventConsumer | OrderedConsumer)[] {
   return Object.entries(manifest.consumes).map(([name, { event, family, ordered, concurrency = 1, delivery = 'fleet', reconnect_s }]) => {
     const handler = handlers[name];
@@ -30,6 +31,7 @@ export function consumersOf(
       clock,
       handle: (entry: StreamEntry) => handler(deliveryOf(entry)),
       mark: (from: string, key: string) => once(pool.sql, from, key),
+      ...(missed ? { missed: () => missed(name) } : {}),
       ...(reconnect_s === undefined ? {} : { reconnectMs: reconnect_s * 1_000 }),
     };
     if (ordered === undefined) return new EventConsumer(options);
@@ -42,7 +44,7 @@ export function consumersOf(
 /** A subscription that is made while the service runs: this process's own, and gone with it. */
 export function runtimeConsumer(
   { manifest, bus, log, instance, clock }: Omit<Parts, 'pool'>,
-  { family, event = '*', concurrency = 1 }: { family: string; event?: string; concurrency?: number },
+  { family, event = '*', concurrency = 1, missed }: { family: string; event?: string; concurrency?: number; missed?: () => void },
   handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
 ): EventConsumer {
   if (manifest.vertical !== 'platform')
@@ -60,6 +62,7 @@ export function runtimeConsumer(
     instance,
     clock,
     handle: entry => handler(deliveryOf(entry)),
+    ...(missed ? { missed } : {}),
   });
 }
 

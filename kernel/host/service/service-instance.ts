@@ -155,7 +155,7 @@ export class ServiceInstance implements AsyncDisposable {
     this.#owned.own(this.#parts.clock.every(30_000, () => this.#engine.reloadAll()));
     if (manifest.vertical === 'platform') this.#owned.own(this.#parts.clock.every(TRAFFIC_MS, () => this.#sight.tellTraffic()));
     const handlers = (this.#behaviour?.on ?? {}) as Record<string, (delivery: object) => Promise<void>>;
-    this.#consumers = consumersOf(this.#parts, handlers).map(consumer => this.#owned.own(consumer));
+    this.#consumers = consumersOf(this.#parts, handlers, this.#behaviour?.missed).map(consumer => this.#owned.own(consumer));
   }
 
   /** Refuses new work and finishes what is in flight, at most `deadlineMs`. */

@@ -19,6 +19,8 @@ export interface ConsumerOptions {
   readonly handle: (entry: StreamEntry) => Promise<void>;
   /** Pause before the bus is asked again when it could not be reached; longer with every failure when absent. */
   readonly reconnectMs?: number;
+  /** Told when events may have gone by unheard: where it starts with the latest, once it hears; and when the bus has cut some (H-22). */
+  readonly missed?: () => void;
   /** Writes the mark of a handler that opened no transaction; false when it was there already. */
   readonly mark?: (consumer: string, key: string) => Promise<boolean>;
 }

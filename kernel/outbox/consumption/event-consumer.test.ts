@@ -167,3 +167,22 @@ test('a consumer that says its pause asks a bus it could not reach again after j
   await reached;
   expect(asked.map((at, index) => at - (asked[index - 1] ?? at))).toEqual([0, 2_000, 2_000, 2_000, 2_000, 2_000]);
 });
+
+test('H-22 who hears the latest only is told once it does, and again when events were cut; who hears everything from the start, when they were cut', async () => {
+  for (const [delivery, atFirst] of [
+    ['process', 1],
+    ['fleet', 0],
+  ] as const) {
+    let missed = 0;
+    const { bus, consumer } = started(async () => undefined, { delivery, missed: () => void missed++ });
+    await using _consumer = consumer;
+    await eventually(() => bus.asked).toMatchObject([{ block_ms: 0 }]);
+    expect(missed).toBe(0);
+    bus.give({ entries: [] });
+    await eventually(() => bus.asked.length).toBe(2);
+    expect(missed).toBe(atFirst);
+    expect(bus.asked[1]).toMatchObject({ block_ms: 10_000 });
+    bus.give({ entries: [], gaps: [{ stream: 's' }] });
+    await eventually(() => missed).toBe(atFirst + 1);
+  }
+});

@@ -26,9 +26,10 @@ export class EventConsumer implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { bus, log, clock, family, event, instance, delivery, name, reconnectMs } = this.#options;
+    const { bus, log, clock, family, event, instance, delivery, name, reconnectMs, missed } = this.#options;
     const { signal } = this.#stopping;
     using leases = new Leaseholder({ bus, log, clock, name, group: this.#group, consumer: instance });
+    let hears = false;
     for (let failures = 0; !signal.aborted; ) {
       try {
         const { entries, gaps = [] } = await bus.consume(
@@ -38,7 +39,8 @@ export class EventConsumer implements AsyncDisposable {
             consumer_group: this.#group,
             consumer: instance,
             count: COUNT,
-            block_ms: BLOCK_MS,
+            // The first answer says that the group is there.
+            block_ms: hears || !missed ? BLOCK_MS : 0,
             start: delivery === 'fleet' ? 'earliest' : 'latest',
             ...typesOf(event),
           },
@@ -47,6 +49,8 @@ export class EventConsumer implements AsyncDisposable {
         failures = 0;
         if (gaps.length > 0)
           log.error({ alert: 'events_missed', consumer: name, gaps }, 'events were cut before this consumer had read them');
+        if (gaps.length > 0 || (!hears && delivery === 'process')) missed?.();
+        hears = true;
         leases.hold(entries);
         await this.#handle(entries, leases);
       } catch (error) {

@@ -1,7 +1,7 @@
 import { eventBus } from '@platform/event-bus/contract';
 import { identity } from '@platform/identity/contract';
 import { registry } from '@platform/registry/contract';
-import { definePlugin, type Delivery, reply } from '@platform/sdk';
+import { definePlugin, reply } from '@platform/sdk';
 import { gateway } from '../contract/index.ts';
 import { auditSink } from './audit-sink.ts';
 import { gauges } from './gauges.ts';
@@ -16,7 +16,6 @@ export default definePlugin(gateway, {
     const { reaper, signIn, endpoints, proxy, dispatch, delegate, scim, door, hub, sockets, guard, sessions, delegations, delegator } =
       servicesOf(ctx);
     const liveDevices = new LiveDevices(ctx, sessions.store);
-    const live = (delivery: Delivery<Readonly<Record<string, unknown>>>) => hub.publish(delivery);
     return {
       routes: {
         login: door.open({ GET: (exchange, extra) => signIn.login(exchange, extra) }, { pages: true }),
@@ -44,17 +43,18 @@ export default definePlugin(gateway, {
         metrics: async () => reply(gauges(ctx.platform.build), { headers: { 'content-type': 'text/plain; version=0.0.4' } }),
       },
       on: {
-        liveSys: delivery => reaper.registryChanged(delivery, live),
-        liveIdentity: live,
-        liveApp: live,
-        liveNotification: live,
-        liveAcme: live,
-        liveFunc: live,
-        liveStat: live,
-        liveWorkflow: live,
+        liveSys: delivery => reaper.registryChanged(delivery, hub.publish),
+        liveIdentity: hub.publish,
+        liveApp: hub.publish,
+        liveNotification: hub.publish,
+        liveAcme: hub.publish,
+        liveFunc: hub.publish,
+        liveStat: hub.publish,
+        liveWorkflow: hub.publish,
         accessChanged: async ({ payload }) => reaper.accessChanged(payload.subject_ids),
         'bff-session-reaper': ({ payload }) => reaper.identitySessionEnded(payload.session_id),
       },
+      missed: () => hub.missed(),
       metrics: () => hub.figures,
       jobs: { heartbeat: () => reaper.heartbeat(), pollDelegations: () => delegations.pollDue() },
       checks: { delegator: async () => delegator.healthy },

@@ -397,6 +397,21 @@ describe('families that verticals bring', () => {
   });
 });
 
+describe('H-22 events that the gateway itself may have missed', () => {
+  test('H-22 before it heard a family are a lag to whoever listens, and nothing to who has asked for no type', async () => {
+    const [asked, mute] = [await connect(), await connect([])];
+    world.families.push('acme-loans');
+    await world.behaviour.jobs.followFamilies();
+    expect(asked.types()).not.toContain('lag');
+    world.begun.get('acme-loans')?.();
+    await eventually(() => asked.types()).toContain('lag');
+    // The families of the platform are subscriptions of its contract.
+    world.behaviour.missed('liveSys');
+    await eventually(() => asked.types().filter(type => type === 'lag').length).toBe(2);
+    expect(mute.types()).not.toContain('lag');
+  });
+});
+
 describe('a bounded channel', () => {
   test('GWY-100 puts the gap where the loss was', async () => {
     const channel = new EventChannel(2);

@@ -32,7 +32,9 @@ export class FamilyFeeds implements AsyncDisposable {
       if (this.#feeds.has(family)) continue;
       this.#feeds.set(
         family,
-        this.#ctx.events.subscribe({ family }, ({ id, event, envId, payload }) => this.#hub.publish({ id, event, envId, payload })),
+        this.#ctx.events.subscribe({ family, missed: () => this.#hub.missed() }, ({ id, event, envId, payload }) =>
+          this.#hub.publish({ id, event, envId, payload }),
+        ),
       );
     }
     for (const [family, feed] of this.#feeds) {

@@ -126,12 +126,18 @@ export class LiveHub {
       if (listener.session.session_id_hash === sessionHash) listener.channel.push({ kind: 'event', event });
   }
 
+  /** Events went by that nobody here heard: whoever listens is told to read again (H-22). */
+  missed(): void {
+    const at = this.#ctx.clock.now().toISOString();
+    for (const { types, channel } of this.#listeners) if (types.size > 0) channel.missed(at);
+  }
+
   /** One event after the other, so that every reader sees them in the order they came. */
-  publish(heard: HeardEvent): Promise<void> {
+  readonly publish = (heard: HeardEvent): Promise<void> => {
     const delivery = this.#delivering.then(() => this.#deliver(heard));
     this.#delivering = delivery.catch(() => undefined);
     return delivery;
-  }
+  };
 
   async #deliver({ id, event: type, envId, payload }: HeardEvent): Promise<void> {
     if (!CONVENTION.test(type) || this.#listeners.size === 0) return;

@@ -64,10 +64,10 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     /**
      * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event`
      * names one of them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the
-     * event again.
+     * event again. `missed` is told once it hears, for what came before, and when the bus cut events before they were read.
      */
     subscribe(
-      wanted: { readonly family: string; readonly event?: string; readonly concurrency?: number },
+      wanted: { readonly family: string; readonly event?: string; readonly concurrency?: number; readonly missed?: () => void },
       handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
     ): AsyncDisposable;
   };

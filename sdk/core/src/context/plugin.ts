@@ -35,6 +35,11 @@ export interface PluginBehaviour<C extends AnyContract, U extends Uses> {
   readonly on?: C['base'] extends { consumes: infer S extends Readonly<Record<string, { event: string }>> }
     ? { readonly [K in keyof S]: (delivery: Delivery<ForeignPayload<U, S[K]['event']>>) => Promise<void> }
     : undefined;
+  /**
+   * Told that events of a subscription, by its name under `consumes`, may have gone by unheard: once it hears, where it is each process's
+   * own and so begins with the latest; and when the bus cut some before they were read (H-22). For who shows what it heard.
+   */
+  readonly missed?: (subscription: string) => void;
   readonly tasks?: C['base'] extends { tasks: infer T }
     ? { readonly [K in keyof T]: (payload: TaskPayload<C, K & keyof TasksOf<C>>, run: TaskRun) => Promise<void> }
     : undefined;
