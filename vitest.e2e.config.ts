@@ -5,6 +5,8 @@ export default defineConfig({
     // The hosted pages are the same in every process mode: what is tried there is tried once.
     include: process.env['PLATFORM_E2E_MODE'] === 'split' ? ['e2e/journeys/*.test.ts'] : ['e2e/{journeys,sign-in}/*.test.ts'],
     exclude: ['**/node_modules/**'],
+    // When a test fails, it says what was on the screens and in the logs.
+    setupFiles: ['e2e/fixtures/evidence.ts'],
     pool: 'forks',
     execArgv: ['--disable-warning=ExperimentalWarning'],
     maxWorkers: 1,

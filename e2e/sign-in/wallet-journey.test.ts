@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';
 import { findChromium } from '../fixtures/chromium.ts';
+import { watchBrowser } from '../fixtures/evidence.ts';
 import { serveOrigin } from '../fixtures/service-origin.ts';
 import { axeFindings, tabStops } from '../fixtures/page-sight.ts';
 import { shoot } from '../fixtures/shots.ts';
@@ -23,7 +24,7 @@ describe('a wallet in a browser', () => {
     await world.person(OWNER, { envId });
     await world.registry.putRealm({ params: { env_id: envId }, body: { host: HOST, org_id: world.org, wallet_sign_in: 'linked' } });
     const executablePath = findChromium();
-    browser = await chromium.launch({ ...(executablePath ? { executablePath } : {}), args: ['--no-sandbox'] });
+    browser = watchBrowser(await chromium.launch({ ...(executablePath ? { executablePath } : {}), args: ['--no-sandbox'] }));
   }, 180_000);
   afterAll(async () => {
     await browser?.close();

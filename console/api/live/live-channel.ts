@@ -165,6 +165,7 @@ export class LiveChannel {
       case 'subscribed':
         return this.#answered(event.types);
     }
+    this.#options.log.add({ kind: 'live', text: `heard ${event.type}` });
     for (const [listener, { types }] of this.#listeners) {
       if (types.some((type) => matches(type, event.type))) listener(event);
     }
@@ -174,7 +175,10 @@ export class LiveChannel {
   #answered(types?: readonly string[]): void {
     this.#asked = Math.max(0, this.#asked - 1);
     if (this.#asked > 0) return;
-    if (types) this.#confirmed = new Set(types);
+    if (types) {
+      this.#confirmed = new Set(types);
+      this.#options.log.add({ kind: 'live', text: `subscribed to ${types.length} types` });
+    }
     this.#caughtUp();
   }
 
