@@ -400,8 +400,7 @@ describe('families that verticals bring', () => {
 describe('H-22 events that the gateway itself may have missed', () => {
   test('H-22 before it heard a family are a lag to whoever listens, and nothing to who has asked for no type', async () => {
     const [asked, mute] = [await connect(), await connect([])];
-    world.families.push('acme-loans');
-    await world.behaviour.jobs.followFamilies();
+    await world.registered({ stream_families: ['acme-loans'] });
     expect(asked.types()).not.toContain('lag');
     world.begun.get('acme-loans')?.();
     await eventually(() => asked.types()).toContain('lag');
