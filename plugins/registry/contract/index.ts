@@ -130,6 +130,12 @@ export const registry = defineContract({
       attempts: 'unlimited',
       backoff: [30, 30, 30, 60, 300],
     }),
+    seeOut: task(Type.Object({ service: Type.String() }), {
+      summary: 'Forget a service that was taken out, when its last process has ended',
+      attempts: 'unlimited',
+      backoff: [1, 2, 2, 5, 10],
+      timeout: '15s',
+    }),
     purgeEnvironment: task(Type.Object({ env_id: Id, service: Type.String() }), {
       summary: 'Have a service delete what it holds of a deleted environment',
       attempts: 300,
@@ -155,7 +161,6 @@ export const registry = defineContract({
     watchAudit: { summary: 'Take note outside the database of what was signed', every: '10s', runs: 'process' },
     forgetAudit: { summary: 'Delete audit events past their retention', every: '1h', runs: 'fleet' },
     recoverCreations: { summary: 'Finish creates whose process died after the access model stood', every: '10s', runs: 'fleet' },
-    seeOut: { summary: 'Forget services of verticals that were taken out and have ended', every: '5s', runs: 'fleet' },
     recheckDomains: { summary: 'Look again for the DNS records of verified custom domains', every: '1h', runs: 'fleet' },
   },
   templates,

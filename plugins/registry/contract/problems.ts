@@ -38,6 +38,7 @@ export const problems = {
   system_record_protected: { status: 409, title: 'The platform needs this record', retry: 'never' },
   platform_admin_required: { status: 403, title: 'Only a platform administrator may do this', retry: 'never' },
   vertical_not_found: { status: 404, title: 'No vertical has this service', retry: 'never' },
+  vertical_running: { status: 409, title: 'Processes of the service have not ended', retry: 'later' },
   service_taken: { status: 409, title: 'Another vertical has a service of this name', retry: 'never' },
   vertical_mismatch: { status: 403, title: 'The identity belongs to another vertical', retry: 'never' },
   service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },

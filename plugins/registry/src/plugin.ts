@@ -57,6 +57,7 @@ export default definePlugin(registry, {
         settleAcceptance: (begun, run) => of.acceptance.settle(begun, run),
         settleRemoval: (begun, run) => of.removal.settle(begun, run),
         purgeEnvironment: (payload, run) => of.purges.purge(payload, run),
+        seeOut: ({ service }) => of.departures.seeOut(service),
       },
       jobs: {
         sealAnew: signal => ctx.reseal('mail', [], signal),
@@ -64,7 +65,6 @@ export default definePlugin(registry, {
         watchAudit: signal => of.auditWatch.look(signal),
         forgetAudit: signal => of.auditRetention.forget(ctx.config.auditRetentionDays, signal),
         recoverCreations: signal => of.creations.recover(signal),
-        seeOut: signal => of.departures.run(signal),
         recheckDomains: signal => of.recheck.run(signal),
       },
       ready: async signal => {

@@ -131,7 +131,7 @@ describe('the life of a service of a vertical', () => {
   const told = async (service: string) =>
     (await world.written('platform:sys:vertical:changed', service)).map(({ payload }) => [payload['before'], payload['life']]);
   const running = (service: string) => world.kv.call('HSET', `captain:svc:${service}`, '127.0.0.1:1', '{}');
-  const seeOut = () => world.host.clock.advance('5s');
+  const seeOut = () => world.settled(['seeOut'], { now: true });
 
   test('goes from known to enabled, draining and gone, each step told on the bus, and leaves nothing behind but its name', async () => {
     const heard: string[] = [];

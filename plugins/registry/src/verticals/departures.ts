@@ -22,16 +22,17 @@ export class Departures {
     this.#lives = lives;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    const { db, log } = this.#ctx;
-    const leaving = await db.sql<Leaving[]>`select service, vertical, since from vertical_services where life = 'draining' order by since`;
-    for (const each of leaving) {
-      if (signal.aborted) return;
-      if (!(await this.#hasEnded(each))) continue;
-      if (!(await db.tx(tx => this.#forget(tx, each)))) continue;
-      await this.#lives.tell();
-      log.info({ service: each.service, vertical: each.vertical }, 'a service that was taken out is gone');
-    }
+  /** Throws `vertical_running` while a process of it lives; one that was brought back meanwhile is left alone. */
+  async seeOut(service: string): Promise<void> {
+    const { db, log, problem } = this.#ctx;
+    const [leaving] = await db.sql<
+      Leaving[]
+    >`select service, vertical, since from vertical_services where service = ${service} and life = 'draining'`;
+    if (!leaving) return;
+    if (!(await this.#hasEnded(leaving))) throw problem('vertical_running', { detail: `${service} is asked again until it has ended.` });
+    if (!(await db.tx(tx => this.#forget(tx, leaving)))) return;
+    await this.#lives.tell();
+    log.info({ service_gone: service, vertical: leaving.vertical }, 'a service that was taken out is gone');
   }
 
   async #hasEnded({ service, since }: Leaving): Promise<boolean> {

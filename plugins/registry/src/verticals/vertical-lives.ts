@@ -131,6 +131,7 @@ export class VerticalLives {
       if (!decision) return;
       const { life, withdrawn } = decision;
       await this.#move(tx, { service, vertical: row.vertical, life, before: row.life }, { withdrawn });
+      if (life === 'draining') await tx.enqueue('seeOut', { service }, { key: service, at: this.#soon() });
       const details = { vertical: row.vertical, life, before: row.life };
       await this.#parts.audit.write(tx, {
         action,
@@ -154,6 +155,11 @@ export class VerticalLives {
         version = coalesce(${version}, vertical_services.version), withdrawn = coalesce(${withdrawn}, vertical_services.withdrawn)
       returning since`;
     await tx.emit('platform:sys:vertical:changed', SYSTEM.envId, { service, vertical, life, before, at: row.since });
+  }
+
+  /** No process has ended before. */
+  #soon(): Date {
+    return new Date(this.#ctx.clock.now().getTime() + 1_000);
   }
 
   async #lock(tx: RegistryTx, service: string): Promise<Row | undefined> {
