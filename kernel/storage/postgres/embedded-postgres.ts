@@ -1,28 +1,28 @@
 import { spawn } from 'node:child_process';
-import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { appendFileSync, closeSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { DATABASE_ENVIRONMENT, type DatabaseAccount, databaseAccount, giveTo, ownName, privateDirectory } from './database-account.ts';
+import { DATABASE_ENVIRONMENT, databaseAccount } from './cluster/database-account.ts';
+import { postgresBinaries } from './cluster/postgres-binaries.ts';
+import {
+  checkTls,
+  configure,
+  initialise,
+  type PostgresCluster,
+  type PostgresTls,
+  previousPort,
+  socketDirectory,
+  sweepStaging,
+} from './cluster/postgres-cluster.ts';
+import { findPostmaster, type Postmaster } from './cluster/postmaster.ts';
 import { freePort } from '../free-port.ts';
 import { openLog, tailOf } from '../log-file.ts';
 import { driver } from './postgres-driver.ts';
-import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts';
-import { HBA, ident, settings } from './postgres-config.ts';
-import { findPostmaster, type Postmaster } from './postmaster.ts';
-import { writePrivateFile } from '../private-file.ts';
-import { endProcess, isAlive, readRecord, recordOf, writeRecord } from '../process-record.ts';
+import { endProcess, recordOf, writeRecord } from '../process-record.ts';
 import { ensureDatabase } from '../schema/service-schema.ts';
 import { StorageError } from '../storage-error.ts';
-
-/** PEM texts of the classical hierarchy: the bundled OpenSSL knows no post-quantum keys. */
-export interface PostgresTls {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-}
 
 export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
@@ -48,7 +48,7 @@ export async function startEmbeddedPostgres({
   const binaries = postgresBinaries();
   const account = databaseAccount(root, home, [binaries.initdb, binaries.postgres, ...binaries.folders]);
   mkdirSync(join(root, 'run'), { recursive: true, mode: 0o711 });
-  const cluster: Cluster = { root, home, record: join(root, 'run', 'pg.json'), binaries, account, progress, signal };
+  const cluster: PostgresCluster = { root, home, record: join(root, 'run', 'pg.json'), binaries, account, progress, signal };
   checkTls(tls);
   const found = findPostmaster(home, cluster.record);
   if (found !== null) {
@@ -91,11 +91,11 @@ export class EmbeddedPostgres {
   readonly database = 'platform';
   readonly port: number;
   readonly pid: number;
-  readonly #cluster: Cluster;
+  readonly #cluster: PostgresCluster;
   readonly #postmaster: Postmaster;
   #admin: postgres.Sql | undefined;
 
-  constructor(cluster: Cluster, postmaster: Postmaster) {
+  constructor(cluster: PostgresCluster, postmaster: Postmaster) {
     this.#cluster = cluster;
     this.#postmaster = postmaster;
     this.port = postmaster.port;
@@ -142,68 +142,7 @@ export class EmbeddedPostgres {
   }
 }
 
-interface Cluster {
-  readonly root: string;
-  readonly home: string;
-  readonly record: string;
-  readonly binaries: PostgresBinaries;
-  readonly account: DatabaseAccount;
-  readonly progress: (text: string) => void;
-  readonly signal: AbortSignal | undefined;
-}
-
-const STAGING = 'pg-init-';
-
-/** What a start that was killed while it made a cluster has left: forty megabytes, and perhaps the program that still writes them. */
-async function sweepStaging({ root, record }: Cluster): Promise<void> {
-  const maker = readRecord(`${record}.init`);
-  if (maker !== null && isAlive(maker)) await endProcess(maker, [['SIGKILL', 5_000]]);
-  rmSync(`${record}.init`, { force: true });
-  for (const name of readdirSync(root).filter(entry => entry.startsWith(STAGING)))
-    rmSync(join(root, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-}
-
-/** A cluster is made beside its place and moved there when it is whole, so that a crash leaves none or all of it. */
-async function initialise({ root, home, record, binaries, account, progress, signal }: Cluster): Promise<void> {
-  progress('Creating the database cluster');
-  const staging = join(root, `${STAGING}${randomBytes(4).toString('hex')}`);
-  privateDirectory(staging, account);
-  try {
-    const args = [
-      '-D',
-      staging,
-      '-U',
-      'postgres',
-      '--encoding=UTF8',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--locale=C',
-      '--auth=reject',
-      '--no-instructions',
-    ];
-    const [program, ...rest] = [...account.prefix, binaries.initdb, ...args];
-    const child = spawn(program as string, rest, {
-      ...account.spawn,
-      cwd: '/',
-      env: DATABASE_ENVIRONMENT,
-      stdio: ['ignore', 'ignore', 'pipe'],
-      ...(signal && { signal }),
-    });
-    if (child.pid !== undefined) writeRecord(`${record}.init`, recordOf(child.pid));
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)));
-    const code = await new Promise((done, failed) => child.once('error', failed).once('close', done));
-    if (code !== 0) throw new StorageError('initdb_failed', `initdb ended with ${String(code)}: ${said.trim()}`);
-    appendFileSync(join(staging, 'postgresql.conf'), "\ninclude_if_exists = 'platform.conf'\n");
-    renameSync(staging, home);
-    rmSync(`${record}.init`, { force: true });
-  } catch (error) {
-    rmSync(staging, { recursive: true, force: true });
-    throw error;
-  }
-}
-
-async function start(cluster: Cluster, tls: PostgresTls): Promise<EmbeddedPostgres> {
+async function start(cluster: PostgresCluster, tls: PostgresTls): Promise<EmbeddedPostgres> {
   const { root, home, record, binaries, account, progress, signal } = cluster;
   progress('Starting PostgreSQL');
   signal?.throwIfAborted();
@@ -242,7 +181,7 @@ async function start(cluster: Cluster, tls: PostgresTls): Promise<EmbeddedPostgr
 }
 
 /** Waits for the lock file to say `ready`, which it does after crash recovery too. */
-async function waitReady({ home, record, signal }: Cluster, check = (): void => {}): Promise<Postmaster> {
+async function waitReady({ home, record, signal }: PostgresCluster, check = (): void => {}): Promise<Postmaster> {
   const deadline = performance.now() + READY_MS;
   while (performance.now() < deadline) {
     signal?.throwIfAborted();
@@ -252,43 +191,6 @@ async function waitReady({ home, record, signal }: Cluster, check = (): void => 
     await delay(10);
   }
   throw new StorageError('postgres_not_ready', `PostgreSQL in ${home} is not ready after ${READY_MS / 1_000} s`);
-}
-
-function configure(
-  { home, account }: Cluster,
-  tls: PostgresTls,
-  { port, socketDirectory }: Pick<Postmaster, 'port' | 'socketDirectory'>,
-): void {
-  const give = (file: string): void => giveTo(file, account);
-  // Seen from inside its namespace, every user of the machine that is not ours is called nobody: the socket's folder keeps them out.
-  const administrators = [...new Set([ownName() ?? 'nobody', 'root', ...(account.kind === 'namespace' ? ['nobody'] : [])])];
-  const config = { port, socketDirectory, administrators };
-  privateDirectory(join(home, 'tls'), account);
-  writePrivateFile(join(home, 'tls', 'ca.crt'), tls.ca, give);
-  writePrivateFile(join(home, 'tls', 'server.crt'), tls.cert, give);
-  writePrivateFile(join(home, 'tls', 'server.key'), tls.key, give);
-  writePrivateFile(join(home, 'pg_hba.conf'), HBA, give);
-  writePrivateFile(join(home, 'pg_ident.conf'), ident(config), give);
-  writePrivateFile(join(home, 'platform.conf'), settings(config), give);
-}
-
-/** A key that does not fit its certificate would be refused by the server silently, or keep it from starting: say so here. */
-function checkTls({ cert, key }: PostgresTls): void {
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
-    throw new StorageError('tls_mismatch', 'the database certificate and its key do not belong together');
-}
-
-function previousPort(home: string): number {
-  const file = join(home, 'platform.conf');
-  return existsSync(file) ? Number(/^port = (\d+)$/m.exec(readFileSync(file, 'utf8'))?.[1] ?? 0) : 0;
-}
-
-/** The kernel cuts socket addresses at 108 bytes. */
-function socketDirectory(root: string, account: DatabaseAccount): string {
-  let path = join(root, 'run', 'pg');
-  if (Buffer.byteLength(join(path, '.s.PGSQL.65535')) >= 100) path = mkdtempSync(join(tmpdir(), 'platform-pg-'));
-  privateDirectory(path, account);
-  return path;
 }
 
 function adminClient({ socketDirectory, port }: Postmaster, database: string, max: number): postgres.Sql {

@@ -5,7 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { backoff } from '../../base/backoff.ts';
-import { DATABASE_ENVIRONMENT, databaseAccount, giveTo, privateDirectory } from '../postgres/database-account.ts';
+import { DATABASE_ENVIRONMENT, databaseAccount, giveTo, privateDirectory } from '../postgres/cluster/database-account.ts';
 import { freePort } from '../free-port.ts';
 import { type LogFile, openLog, tailOf } from '../log-file.ts';
 import { readOrCreateSecret, writePrivateFile } from '../private-file.ts';

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
-import { canReach } from '../can-reach.ts';
-import { StorageError } from '../storage-error.ts';
+import { canReach } from '../../can-reach.ts';
+import { StorageError } from '../../storage-error.ts';
 
 /**
  * The operating-system identity a database process runs with. Not root: our own. Root: `postgres`, else `nobody`, else our own

@@ -1,7 +1,7 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { StorageError } from '../storage-error.ts';
+import { StorageError } from '../../storage-error.ts';
 
 export interface PostgresBinaries {
   readonly initdb: string;

@@ -1,6 +1,6 @@
 import { readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, type ProcessRecord, readRecord, recordOf } from '../process-record.ts';
+import { isAlive, type ProcessRecord, readRecord, recordOf } from '../../process-record.ts';
 
 /** A running PostgreSQL of one data directory, as its own lock file tells. */
 export interface Postmaster extends ProcessRecord {
