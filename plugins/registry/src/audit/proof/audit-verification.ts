@@ -7,6 +7,7 @@ import { envOf } from '../audit-listing.ts';
 import { type AuditRow, chainHash, GENESIS, NO_ID } from '../audit-row.ts';
 import type { Signed } from '../audit-statement.ts';
 import type { AuditWitness } from './audit-witness.ts';
+import { type ChainEnd, StoredChain } from './stored-chain.ts';
 
 /** How far a verification came: everything up to here is as it was written. */
 interface Proven {
@@ -22,12 +23,6 @@ interface Proven {
 }
 /** Hashes that stood at these positions: as this machine saw them signed, and as the asker kept them. */
 type Marks = ReadonlyMap<number, readonly { readonly hash: string; readonly by: 'this machine' | 'the receipt' }[]>;
-interface End {
-  readonly head: { readonly position: number; readonly hash: string } | undefined;
-  /** Position of the newest anchor, and the key that signed it. */
-  readonly anchor: number;
-  readonly signedBy: string | null;
-}
 type Fault = NonNullable<Verification['fault']>;
 class Broken {
   readonly fault: Fault;
@@ -56,11 +51,13 @@ const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }:
  */
 export class AuditVerification {
   readonly #ctx: Ctx;
+  readonly #chain: StoredChain;
   readonly #keys: AuditKeys;
   readonly #witness: AuditWitness;
 
   constructor(ctx: Ctx, parts: { keys: AuditKeys; witness: AuditWitness }) {
     this.#ctx = ctx;
+    this.#chain = new StoredChain(ctx);
     this.#keys = parts.keys;
     this.#witness = parts.witness;
   }
@@ -72,7 +69,7 @@ export class AuditVerification {
     let proven = this.#read(query.cursor);
     await this.#keys.refresh();
     // Before the rows: what they name must be among them.
-    const [marks, cut] = [this.#marks(envId, proven.position, query.since), await this.#cut(envId)];
+    const [marks, cut] = [this.#marks(envId, proven.position, query.since), await this.#chain.cut(envId)];
     const witnessed = this.#witness.newest([envId]).get(envId);
     let [expected, rows, anchors] = [0, 0, 0];
     const answer = (more: Pick<Verification, 'status' | 'next_cursor'> & { fault?: Fault }): Verification => ({
@@ -91,14 +88,14 @@ export class AuditVerification {
       proven = this.#behind(cut, proven, marks);
       while (!request.signal.aborted && rows < ROWS_PER_STEP) {
         // Read before the rows: what it names must be among them.
-        const end = await this.#end(envId);
+        const end = await this.#chain.end(envId);
         expected = end.head?.position ?? 0;
-        const batch = await this.#rows(envId, proven.audit_id);
+        const batch = await this.#chain.rows(envId, proven.audit_id);
         if (batch.length === 0) {
           this.#finish(proven, end, marks);
           return answer({ status: 'intact', next_cursor: null });
         }
-        const signed = await this.#anchors(envId, proven.position, batch.at(-1)?.position ?? 0);
+        const signed = await this.#chain.anchors(envId, proven.position, batch.at(-1)?.position ?? 0);
         for (const row of batch) {
           proven = this.#follow(proven, row, signed.get(row.position));
           requireMarked(marks, proven);
@@ -109,7 +106,7 @@ export class AuditVerification {
       return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
     } catch (error) {
       if (!(error instanceof Broken)) throw error;
-      const later = await this.#cut(envId);
+      const later = await this.#chain.cut(envId);
       // Retention went past us meanwhile: what is missing was cut, and the next step begins behind the cut.
       if (later && later.position > proven.position && error.fault.kind === 'rows_missing')
         return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
@@ -199,7 +196,7 @@ export class AuditVerification {
   }
 
   /** No row is left: the head and the newest anchor must be here, not further on. */
-  #finish(proven: Proven, { head, anchor, signedBy }: End, marks: Marks): void {
+  #finish(proven: Proven, { head, anchor, signedBy }: ChainEnd, marks: Marks): void {
     const missing = (to: number, by: string) =>
       new Broken({
         kind: 'rows_missing',
@@ -254,39 +251,6 @@ export class AuditVerification {
         audit_id,
         detail: `The cut at row ${position} was signed by a retired key and not confirmed by the key in force.`,
       });
-  }
-
-  async #end(envId: string): Promise<End> {
-    const [end] = await this.#ctx.db.sql<[{ position: number | null; hash: string | null; anchor: number | null; key_id: string | null }]>`
-      select head.position, encode(head.hash, 'hex') as hash, last.position as anchor, last.key_id from (select) one
-      left join audit_heads head on head.env_id = ${envId}
-      left join lateral (select position, key_id from audit_anchors where env_id = ${envId} order by position desc limit 1) last on true`;
-    return {
-      head: end.position === null ? undefined : { position: end.position, hash: end.hash ?? '' },
-      anchor: end.anchor ?? 0,
-      signedBy: end.key_id,
-    };
-  }
-
-  #rows(envId: string, after: string): Promise<(AuditRow & { hash: string })[]> {
-    return this.#ctx.db.sql`
-      select env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
-             details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key, encode(hash, 'hex') as hash
-      from audit where (env_id, audit_id) > (${envId}::uuid, ${after}::uuid) and env_id <= ${envId}::uuid order by env_id, audit_id limit 1000`;
-  }
-
-  async #anchors(envId: string, after: number, to: number): Promise<ReadonlyMap<number, Signed>> {
-    const rows = await this.#ctx.db.sql<Signed[]>`
-      select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
-      from audit_anchors where env_id = ${envId} and position > ${after} and position <= ${to}`;
-    return new Map(rows.map(row => [row.position, row]));
-  }
-
-  async #cut(envId: string): Promise<Signed | undefined> {
-    const [cut] = await this.#ctx.db.sql<Signed[]>`
-      select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
-      from audit_cuts where env_id = ${envId}`;
-    return cut;
   }
 }
 
