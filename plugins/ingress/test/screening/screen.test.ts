@@ -4,7 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { screen } from '../../src/screening/screen.ts';
 import { ScreenedStream } from '../../src/screening/screened-stream.ts';
-import { HOSTILE, ORDINARY } from './texts.ts';
+import { HOSTILE } from './hostile-texts.ts';
+import { ORDINARY } from './ordinary-texts.ts';
 
 const asQuery = (value: string) => ({ target: `/v1/things?q=${encodeURIComponent(value)}`, headers: {} });
 const asForm = (value: string) => ({
