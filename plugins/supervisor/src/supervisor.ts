@@ -5,7 +5,7 @@ import { AlertBook } from './fleet/alert-book.ts';
 import { Catalog, type Entry } from './fleet/catalog.ts';
 import { DayTraffic } from './fleet/day-traffic.ts';
 import { Fleet } from './fleet/fleet.ts';
-import { Instance } from './fleet/instance.ts';
+import { Instance } from './fleet/instances/instance.ts';
 import { type PlacementRefusal, placementRefusal } from './fleet/placement-gate.ts';
 import { isForsaken } from './fleet/row-age.ts';
 import { PortReservations } from './fleet/port-reservations.ts';

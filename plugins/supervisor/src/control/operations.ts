@@ -1,6 +1,6 @@
 import type { InstanceRow } from '@platform/sdk';
 import type { SupervisorContext } from '../context.ts';
-import type { Instance } from '../fleet/instance.ts';
+import type { Instance } from '../fleet/instances/instance.ts';
 import { isInTurn } from '../fleet/row-age.ts';
 import type { Slot } from '../life/fleet-life.ts';
 import type { Supervisor } from '../supervisor.ts';

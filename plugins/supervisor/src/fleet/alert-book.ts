@@ -1,5 +1,5 @@
 import type { KeyValue, Logger, ProcessHost, Sql } from '@platform/sdk';
-import type { Look } from './instance.ts';
+import type { Look } from './instances/instance.ts';
 
 const ALERTS = 'captain:alerts';
 const LOG_LINES = 200;

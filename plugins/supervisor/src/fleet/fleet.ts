@@ -1,15 +1,4 @@
-import {
-  type InstanceRow,
-  isUnavailable,
-  type KeyValue,
-  type KnownProcess,
-  type Logger,
-  type ProcessHost,
-  type ProcessId,
-  type ProcessNews,
-  reasonOf,
-  StoreAbsent,
-} from '@platform/sdk';
+import type { InstanceRow, KeyValue, KnownProcess, Logger, ProcessHost } from '@platform/sdk';
 import {
   type FleetEffect,
   type FleetEvent,
@@ -24,14 +13,15 @@ import {
 import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
 import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
 import type { AlertBook } from './alert-book.ts';
+import { Changes } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
-import { Incidents } from './incidents.ts';
-import { Instance } from './instance.ts';
-import { InstanceRows } from './instance-rows.ts';
+import { HealthLooks } from './instances/health-looks.ts';
+import { Incidents } from './instances/incidents.ts';
+import { Instance } from './instances/instance.ts';
+import { InstanceRows } from './instances/instance-rows.ts';
+import { ownerOf, ProcessMaking } from './instances/process-making.ts';
 import type { PlacementRefusal } from './placement-gate.ts';
 import type { PortReservations } from './port-reservations.ts';
-
-const LOOK_MS = 2_000;
 
 export interface FleetParts {
   readonly machine: ProcessHost;
@@ -61,8 +51,9 @@ export class Fleet {
   readonly #runDeadlines = new Deadlines<undefined>();
   /** By slot: what an instance out of turn is told. */
   readonly #leaving = new Deadlines<LifeEvent>();
-  readonly #prepared = new Map<string, { attempt: number; make: (news: (news: ProcessNews) => void) => ProcessId }>();
-  readonly #listeners = new Set<() => void>();
+  readonly #making: ProcessMaking;
+  readonly #looks: HealthLooks;
+  readonly #changes = new Changes();
   readonly #rows: InstanceRows;
   readonly #incidents: Incidents;
   #life: FleetLife = NEW_FLEET;
@@ -71,6 +62,9 @@ export class Fleet {
   constructor(parts: FleetParts) {
     this.#parts = parts;
     this.#incidents = new Incidents({ ...parts, restartsOf: ({ slot }) => this.slot(slot)?.life.restarts ?? 0 });
+    const lives = { slot: (id: string) => this.slot(id), tell: (slot: string, event: LifeEvent) => this.tell(slot, event) };
+    this.#making = new ProcessMaking({ ...parts, ...lives, begun: instance => this.#write(instance, true) });
+    this.#looks = new HealthLooks({ ...parts, ...lives });
     this.#rows = new InstanceRows({
       machine: parts.machine,
       log: parts.log,
@@ -103,7 +97,7 @@ export class Fleet {
   /** Begins an instance; its port is taken by the time this answers. */
   async begin(service: string, release = ''): Promise<Instance> {
     const instance = this.#newInstance(service);
-    instance.port = await this.#parts.ports.reserve(this.#owner(instance.slot));
+    instance.port = await this.#parts.ports.reserve(ownerOf(instance.slot));
     this.#hear({ type: 'add', slot: instance.slot, service, release });
     this.tell(instance.slot, { type: 'start' });
     return instance;
@@ -143,7 +137,7 @@ export class Fleet {
   async upgrade(old: Slot, release: string): Promise<Instance | 'self_target' | 'upgrade_in_progress' | 'unknown_instance'> {
     if (this.#life.upgrades[old.service]) return 'upgrade_in_progress';
     const next = this.#newInstance(old.service);
-    next.port = await this.#parts.ports.reserve(this.#owner(next.slot));
+    next.port = await this.#parts.ports.reserve(ownerOf(next.slot));
     const refused = this.#hear({ type: 'upgrade', old: old.id, next: next.slot, release }).find(effect => effect.type === 'refused');
     if (!refused) return next;
     this.instances.delete(next.slot);
@@ -166,17 +160,8 @@ export class Fleet {
   }
 
   /** Resolves when `done` says so of the present state, or when the signal ends. */
-  async until(done: () => boolean, signal: AbortSignal): Promise<boolean> {
-    while (!done() && !signal.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#listeners.add(resolve);
-      const heard = () => resolve();
-      signal.addEventListener('abort', heard, { once: true });
-      await promise;
-      signal.removeEventListener('abort', heard);
-      this.#listeners.delete(resolve);
-    }
-    return done();
+  until(done: () => boolean, signal: AbortSignal): Promise<boolean> {
+    return this.#changes.until(done, signal);
   }
 
   /** Runs what has fallen due. */
@@ -197,19 +182,13 @@ export class Fleet {
       if (adoptedOnly && !adopted) continue;
       const life = this.slot(slot)?.life;
       if (!process || !life || this.#parts.machine.isAlive(process)) continue;
-      this.#ended(instance, life.attempt, 'ended');
+      this.#making.ended(instance, life.attempt, 'ended');
     }
   }
 
   /** Then looks at the health of everything that is due. */
-  async look(settleMs: number): Promise<void> {
-    const now = this.#parts.now().getTime();
-    const due = [...this.instances.values()].filter(instance => {
-      const phase = this.slot(instance.slot)?.life.phase;
-      if (phase === 'starting') return instance.said || now - instance.startedAt >= settleMs;
-      return phase === 'running' || phase === 'inactive';
-    });
-    await Promise.all(due.map(instance => this.#look(instance)));
+  look(settleMs: number): Promise<void> {
+    return this.#looks.due(this.instances.values(), settleMs);
   }
 
   /** Last: samples, and rows as they are now. */
@@ -234,15 +213,11 @@ export class Fleet {
     return instance;
   }
 
-  #owner(slot: string): string {
-    return `${process.pid} ${slot}`;
-  }
-
   #hear(event: FleetEvent): readonly FleetEffect[] {
     const { fleet, effects } = stepFleet(this.#life, event, this.#parts.settings);
     this.#life = fleet;
     for (const effect of effects) this.#carryOut(effect);
-    for (const listener of [...this.#listeners]) listener();
+    this.#changes.tell();
     return effects;
   }
 
@@ -258,9 +233,9 @@ export class Fleet {
     const { machine, now } = this.#parts;
     switch (effect.do) {
       case 'prepare':
-        return void this.#prepare(instance, effect.attempt);
+        return void this.#making.prepare(instance, effect.attempt);
       case 'spawn':
-        return this.#spawn(instance, effect.attempt);
+        return this.#making.spawn(instance, effect.attempt);
       case 'kill':
         if (instance.process) machine.signal(instance.process, effect.signal);
         return this.#write(instance, true);
@@ -270,7 +245,7 @@ export class Fleet {
         return this.#deadlines.delete(instance.slot);
       case 'look':
         instance.said = true;
-        return void this.#look(instance);
+        return void this.#looks.look(instance);
       case 'up':
       case 'drained':
         return this.#write(instance, true);
@@ -294,7 +269,7 @@ export class Fleet {
 
   /** An upgrade goes on when the registry has taken both: that the next one is in turn, and that the old one is not. */
   #registered({ slot, service }: Instance): void {
-    for (const listener of [...this.#listeners]) listener();
+    this.#changes.tell();
     const run = this.upgradeOf(slot);
     if (run?.upgrade.stage !== 'told') return;
     const of = (id: string) => this.instances.get(id)?.registered;
@@ -307,77 +282,9 @@ export class Fleet {
     else if (effect.do === 'tell') {
       const port = this.instances.get(run.next)?.port;
       // The reservation of the next one's port lasts no shorter than the upgrade does (H-30).
-      if (port !== undefined) void this.#parts.ports.renew(this.#owner(run.next), port).catch(() => undefined);
+      if (port !== undefined) void this.#parts.ports.renew(ownerOf(run.next), port).catch(() => undefined);
       this.#parts.tell({ run, service, phase: effect.phase, percent: effect.percent, message: effect.message });
     }
-  }
-
-  async #prepare(instance: Instance, attempt: number): Promise<void> {
-    const { machine, ports, refusal } = this.#parts;
-    const { slot, service } = instance;
-    try {
-      const life = this.slot(slot);
-      const refused = life?.life.alert === undefined ? undefined : await refusal(service);
-      if (refused) throw new Error(refused);
-      instance.port = await ports.reserve(this.#owner(slot), instance.port);
-      const release = life?.release ?? '';
-      const make = await machine.prepare({ service_type: service, port: instance.port, ...(release === '' ? {} : { release }) });
-      if (this.slot(slot)?.life.attempt === attempt) this.#prepared.set(slot, { attempt, make });
-      this.tell(slot, { type: 'prepared', attempt });
-    } catch (error) {
-      this.tell(slot, { type: 'failed', attempt, reason: reasonOf(error), absent: error instanceof StoreAbsent || isUnavailable(error) });
-    }
-  }
-
-  #spawn(instance: Instance, attempt: number): void {
-    const prepared = this.#prepared.get(instance.slot);
-    this.#prepared.delete(instance.slot);
-    const { slot } = instance;
-    let process: ProcessId;
-    try {
-      if (prepared?.attempt !== attempt) throw new Error('was not prepared');
-      process = prepared.make(news => {
-        if (news.type === 'ready') this.tell(slot, { type: 'ready', attempt });
-        else if (news.type === 'failed') this.tell(slot, { ...news, attempt });
-        else this.#ended(instance, attempt, news.reason);
-      });
-    } catch (error) {
-      queueMicrotask(() => this.tell(slot, { type: 'exited', attempt, reason: reasonOf(error) }));
-      return;
-    }
-    instance.build = this.slot(slot)?.release || this.#parts.machine.build;
-    instance.begin(process, this.#parts.now().getTime());
-    this.#write(instance, true);
-  }
-
-  #ended(instance: Instance, attempt: number, reason: string): void {
-    if (this.slot(instance.slot)?.life.attempt !== attempt) return;
-    this.tell(instance.slot, { type: 'exited', attempt, reason });
-    const phase = this.slot(instance.slot)?.life.phase;
-    // The next process is made later: what is kept of this one is no longer one.
-    if (phase === undefined || phase === 'waiting' || phase === 'given_up' || phase === 'lost') instance.process = undefined;
-  }
-
-  async #look(instance: Instance): Promise<void> {
-    const { machine, now } = this.#parts;
-    const { slot, service, port } = instance;
-    const attempt = this.slot(slot)?.life.attempt;
-    if (instance.looking || port === undefined || attempt === undefined) return;
-    instance.looking = true;
-    const answer = await machine.health(service, port, LOOK_MS).finally(() => {
-      instance.looking = false;
-    });
-    if (this.slot(slot)?.life.attempt !== attempt) return;
-    instance.saw(answer, now());
-    if (answer.ok) this.tell(slot, { type: 'healthy', attempt });
-    else
-      this.tell(slot, {
-        type: 'unhealthy',
-        attempt,
-        reason: answer.reason,
-        warming: answer.warming,
-        age_ms: now().getTime() - instance.startedAt,
-      });
   }
 
   #forget(slot: string): void {
@@ -385,7 +292,7 @@ export class Fleet {
     this.instances.delete(slot);
     this.#leaving.delete(slot);
     this.#deadlines.delete(slot);
-    this.#prepared.delete(slot);
+    this.#making.forget(slot);
     if (!instance) return;
     this.#remove(instance);
     this.#free(instance);

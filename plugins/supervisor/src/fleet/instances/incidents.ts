@@ -1,6 +1,6 @@
 import type { Logger, ProcessHost } from '@platform/sdk';
-import type { LifeEffect } from '../life/instance-life.ts';
-import type { AlertBook } from './alert-book.ts';
+import type { LifeEffect } from '../../life/instance-life.ts';
+import type { AlertBook } from '../alert-book.ts';
 import type { Instance } from './instance.ts';
 
 interface Parts {

@@ -1,5 +1,5 @@
 import type { Logger, ProcessHost } from '@platform/sdk';
-import type { Slot } from '../life/fleet-life.ts';
+import type { Slot } from '../../life/fleet-life.ts';
 import { type Instance, STATUS } from './instance.ts';
 
 export interface InstanceRowsParts {

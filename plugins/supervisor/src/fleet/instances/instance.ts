@@ -1,5 +1,5 @@
 import type { HealthAnswer, InstanceRow, ProcessId } from '@platform/sdk';
-import type { Phase } from '../life/instance-life.ts';
+import type { Phase } from '../../life/instance-life.ts';
 
 const LOOKS_KEPT = 10;
 
