@@ -26,19 +26,18 @@ export interface CallInput {
   readonly longPoll?: boolean;
 }
 
+/** Input of a call that stays in this process. */
+export interface LocalInput {
+  readonly params: Record<string, string>;
+  readonly query: Record<string, unknown>;
+  readonly body: unknown;
+  readonly headers: Record<string, string>;
+  readonly signal: AbortSignal;
+}
+
 /** A service in this process. What goes in and out has been through JSON, exactly as if it had travelled. */
 export interface LocalService {
-  call(
-    operation: string,
-    input: {
-      params: Record<string, string>;
-      query: Record<string, unknown>;
-      body: unknown;
-      headers: Record<string, string>;
-      signal: AbortSignal;
-    },
-    caller: Workload,
-  ): Promise<unknown>;
+  call(operation: string, input: LocalInput, caller: Workload): Promise<unknown>;
 }
 
 /** Where a service is: this process, the instance registry, or unknown. The one function a process mode changes (house 12). */

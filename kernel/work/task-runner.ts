@@ -1,19 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isUnavailable, type LeftTask, type Logger } from '@platform/sdk';
-import { type Clock, milliseconds } from '../base/clock.ts';
-import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
+import { isUnavailable, type LeftTask } from '@platform/sdk';
+import { milliseconds } from '../base/clock.ts';
 import { busyLanes, byLane, type Room, roomsOf } from './task-rooms.ts';
 import { type TakenTask, TaskStore } from './task-store.ts';
-import { GRACE_MS, type RunnableTask, TaskTry, type TaskTryParts } from './task-try.ts';
+import { GRACE_MS, TaskTry, type TaskTryParts, type TaskWorkParts } from './task-try.ts';
 
-export interface TaskRunnerOptions {
-  readonly service: string;
-  readonly tasks: Readonly<Record<string, RunnableTask>>;
-  readonly pool: PostgresPool;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Names this process, for leases. */
-  readonly worker: string;
+export interface TaskRunnerOptions extends TaskWorkParts {
   /** Tasks that run at once in this process. */
   readonly slots?: number;
 }

@@ -12,7 +12,8 @@ export interface RunnableTask {
   /** Opens what is sealed; `undefined` when the key is not known any more. */
   readonly open?: ((payload: unknown) => unknown) | undefined;
 }
-export interface TaskTryParts {
+/** What the tasks of one service run with in one process. */
+export interface TaskWorkParts {
   readonly service: string;
   readonly tasks: Readonly<Record<string, RunnableTask>>;
   readonly pool: PostgresPool;
@@ -20,6 +21,8 @@ export interface TaskTryParts {
   readonly log: Logger;
   /** Names this process, for leases. */
   readonly worker: string;
+}
+export interface TaskTryParts extends TaskWorkParts {
   readonly store: TaskStore;
   /** What ends while the process stops is given back, and counts as no try. */
   readonly isStopping: () => boolean;

@@ -7,6 +7,7 @@ import type { ServiceApp } from '../../http/service-app.ts';
 import { type Identity, machineCaller, type Verifier } from '../../identity/tokens/verifier.ts';
 import type { Workload } from '../../identity/workload.ts';
 import { outsideConsumption } from '../../outbox/consumption/consumption.ts';
+import type { LocalInput, LocalService } from '../../routing/service-caller.ts';
 import { inScope } from '../../telemetry/request-scope.ts';
 import { LOOPBACK } from '../boot/bootstrap.ts';
 
@@ -20,7 +21,7 @@ export interface LocalCallsParts {
 }
 
 /** Calls of a service by another one in the same process: the same checks as over the wire, without the wire. */
-export class LocalCalls {
+export class LocalCalls implements LocalService {
   readonly #parts: LocalCallsParts;
   readonly #callers = new WeakMap<Workload, Identity>();
 
@@ -28,17 +29,7 @@ export class LocalCalls {
     this.#parts = parts;
   }
 
-  async call(
-    operation: string,
-    input: {
-      params: Record<string, string>;
-      query: Record<string, unknown>;
-      body: unknown;
-      headers: Record<string, string>;
-      signal: AbortSignal;
-    },
-    from: Workload,
-  ): Promise<unknown> {
+  async call(operation: string, input: LocalInput, from: Workload): Promise<unknown> {
     if (!this.#parts.accepting()) throw named(kernelProblem('not_ready', { headers: { 'retry-after': '1' } }), this.#parts.manifest.id);
     const correlationId = input.headers['x-platform-correlation-id'] ?? newId();
     try {
