@@ -11,6 +11,7 @@ import type { VerticalHomes } from './vertical-homes.ts';
 import { MetadataRefused } from './client-metadata.ts';
 import { type ClientRegistration, type Registrar, hashOf, matches, registrationOf } from './client-registration.ts';
 import type { RegisteredClient, RegisteredClients } from './registered-clients.ts';
+import { answerJson } from '../protocol/json-answer.ts';
 
 const LIMIT = 65_536;
 const SCOPE = 'auth:clients:write';
@@ -62,12 +63,12 @@ export class RegistrationEndpoint {
       if (id === '') await this.#register(realm, req, res, peer?.thumbprint, workload);
       else await this.#manage(realm, decodeURIComponent(id.slice(1)), req, res);
     } catch (error) {
-      if (error instanceof MetadataRefused) return answer(res, 400, { error: error.code, error_description: error.message });
-      if (error instanceof URIError) return answer(res, 401, { error: 'invalid_token' });
+      if (error instanceof MetadataRefused) return answerJson(res, 400, { error: error.code, error_description: error.message });
+      if (error instanceof URIError) return answerJson(res, 401, { error: 'invalid_token' });
       if (!(error instanceof Refused)) throw error;
       const challenge: Record<string, string> =
         error.status === 401 ? { 'www-authenticate': `Bearer realm="platform", error="${error.code}"` } : {};
-      answer(res, error.status, { error: error.code, error_description: error.message }, challenge);
+      answerJson(res, error.status, { error: error.code, error_description: error.message }, challenge);
     }
   }
 
@@ -79,14 +80,14 @@ export class RegistrationEndpoint {
     workload: string | undefined,
   ): Promise<void> {
     if (req.method !== 'POST')
-      return answer(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
+      return answerJson(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
     const token = bearerOf(req);
     if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, req, res);
     const { claims: by, registrar } = await this.#initialAccess(token, thumbprint, realm);
     await this.#parts.attempts.register(by.sub);
     const asked = await jsonOf(req);
     const issued = await this.#parts.registration.create(realm.env_id, asked, registrar, tx => this.#spend(tx, realm, by));
-    answer(res, 201, registrationOf(issued, this.#uriOf(realm, issued.client)));
+    answerJson(res, 201, registrationOf(issued, this.#uriOf(realm, issued.client)));
   }
 
   /** A workload is a client by its certificate already: nothing is stored, and every repeat is told the same (doc2, gateway 6). */
@@ -94,7 +95,7 @@ export class RegistrationEndpoint {
     await jsonOf(req);
     const client = await this.#parts.directory.find(workload, realm.env_id);
     if (!client) throw new Refused(401, 'invalid_token', `${workload} is no client of this realm`);
-    answer(res, 201, client);
+    answerJson(res, 201, client);
   }
 
   async #initialAccess(
@@ -130,7 +131,7 @@ export class RegistrationEndpoint {
 
   async #manage(realm: Realm, clientId: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (!['GET', 'PUT', 'DELETE'].includes(req.method ?? ''))
-      return answer(res, 405, { error: 'invalid_request' }, { allow: 'GET, PUT, DELETE' });
+      return answerJson(res, 405, { error: 'invalid_request' }, { allow: 'GET, PUT, DELETE' });
     const token = bearerOf(req);
     const client = await this.#parts.clients.read(realm.env_id, clientId);
     // A client that is gone and a token that is wrong look alike (RFC 7592 2).
@@ -141,7 +142,7 @@ export class RegistrationEndpoint {
       return void res.writeHead(204, { 'cache-control': 'no-store' }).end();
     }
     const shown = (found: RegisteredClient, secret?: string) =>
-      answer(res, 200, registrationOf({ client: found, secret, registrationToken: token }, this.#uriOf(realm, found)));
+      answerJson(res, 200, registrationOf({ client: found, secret, registrationToken: token }, this.#uriOf(realm, found)));
     if (req.method === 'GET') return shown(client);
     const asked = await jsonOf(req);
     const invalid = (description: string) => new MetadataRefused('invalid_client_metadata', description);
@@ -185,16 +186,4 @@ async function jsonOf(req: IncomingMessage): Promise<Members> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new Refused(400, 'invalid_client_metadata', 'the metadata is not a JSON object');
   return value as Members;
-}
-
-function answer(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {
-  const body = JSON.stringify(value);
-  res
-    .writeHead(status, {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      ...headers,
-    })
-    .end(body);
 }

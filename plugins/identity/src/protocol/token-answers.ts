@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { isProblem, type NodeExchange, type TokenClaims } from '@platform/sdk';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Ctx } from '../context.ts';
@@ -6,6 +5,7 @@ import { addressClaims, type People } from '../people/people.ts';
 import type { Realm } from '../realms.ts';
 import type { Sessions } from '../sign-in/sessions.ts';
 import type { TokenVerifier } from './token-verifier.ts';
+import { answerJson } from './json-answer.ts';
 
 /**
  * The library refuses JWTs at introspection and revocation, after it has authenticated the client. Introspection is answered from the token
@@ -49,10 +49,10 @@ export async function userinfo(
   const good = claims?.token_type === 'access' && challenge === undefined && claims.auth_env === realm.env_id;
   const person = good ? await people.byId(claims.sub) : undefined;
   if (person?.status === 'active')
-    return answer(res, 200, { sub: person.user_id, ...addressClaims(person), name: person.display_name ?? person.email });
+    return answerJson(res, 200, { sub: person.user_id, ...addressClaims(person), name: person.display_name ?? person.email });
   ctx.log.debug({}, 'userinfo refused');
   const asked = challenge ?? `Bearer realm="platform"${token === undefined ? '' : ', error="invalid_token"'}`;
-  answer(
+  answerJson(
     res,
     401,
     { error: 'invalid_token', error_description: challenge === undefined ? UNKNOWN : 'the token is bound, and was not shown as such' },
@@ -90,16 +90,4 @@ async function unproven(ctx: Ctx, { claims, token, scheme, issuer }: Presented, 
     if (isProblem(error) && error.status === 401) return error.headers['www-authenticate'];
     throw error;
   }
-}
-
-function answer(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {
-  const body = JSON.stringify(value);
-  res
-    .writeHead(status, {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      ...headers,
-    })
-    .end(body);
 }
