@@ -11,18 +11,19 @@ interface Tokens {
   readonly id: string | undefined;
   readonly expires_at: number;
 }
-export interface NewSession {
+type Of =
+  | 'user_id'
+  | 'email'
+  | 'display_name'
+  | 'app_instance_id'
+  | 'client_id'
+  | 'issuer_host'
+  | 'env_id'
+  | 'auth_env'
+  | 'sid'
+  | 'user_agent';
+export interface NewSession extends Pick<SessionRecord, Of> {
   readonly tokens: TokenAnswer;
-  readonly user_id: string;
-  readonly email: string;
-  readonly display_name: string | null;
-  readonly app_instance_id: string | null;
-  readonly client_id: string;
-  readonly issuer_host: string;
-  readonly env_id: string;
-  readonly auth_env: string;
-  readonly sid: string;
-  readonly user_agent: string;
   readonly ip: string;
 }
 
