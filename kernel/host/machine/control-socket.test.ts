@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { controlSocketPath } from '../process/local-process-host.ts';
+import { controlSocketPath } from './control-socket.ts';
 
 const NOBODY = 65_534;
 const ASK = `require('node:http').get({ socketPath: process.argv[1], path: '/' }, answer => answer.pipe(process.stdout))`;

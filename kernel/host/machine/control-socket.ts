@@ -1,5 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import type { ControlAnswer, ControlRequest, Logger } from '@platform/sdk';
 import { peerUid } from './peer-credentials.ts';
 
@@ -8,6 +9,15 @@ const MAX_CONNECTIONS = 64;
 const HEADERS_MS = 5_000;
 const REQUEST_MS = 10_000;
 const HEARTBEAT_MS = 15_000;
+
+/** Where operators of this machine find the supervisor. */
+export const controlSocketPath = ({
+  dataDir,
+  environment,
+}: {
+  readonly dataDir: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}): string => join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
 /** A socket of this machine on which its operators talk to the supervisor; who they are, the system says. */
 export class ControlSocket implements AsyncDisposable {

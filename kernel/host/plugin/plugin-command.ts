@@ -12,7 +12,7 @@ import type { HostOptions } from '../host-options.ts';
 import { HostWorkload } from '../machine/host-workload.ts';
 import { shareHostPackages } from './loader.ts';
 import { hostOptions } from '../boot/options.ts';
-import { controlSocketPath } from '../process/local-process-host.ts';
+import { controlSocketPath } from '../machine/control-socket.ts';
 
 export interface FoundCommand {
   readonly name: string;

@@ -30,7 +30,7 @@ import type { Bootstrap } from '../boot/bootstrap.ts';
 import { publishEnrollment } from '../machine/enrollment.ts';
 import { directoryStore } from '../service/key-value-port.ts';
 import { FIRST_SOCKET, launchChild } from './child-launch.ts';
-import { ControlSocket } from '../machine/control-socket.ts';
+import { ControlSocket, controlSocketPath } from '../machine/control-socket.ts';
 import type { HealthLook } from './health-look.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
@@ -64,15 +64,6 @@ export interface LocalProcessHostOptions {
 interface Living extends ProcessId {
   readonly child: ChildProcess;
 }
-
-/** Where operators of this machine find the supervisor. */
-export const controlSocketPath = ({
-  dataDir,
-  environment,
-}: {
-  readonly dataDir: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-}): string => join(environment['PLATFORM_RUN_DIR'] || join(dataDir, 'run'), 'captain.sock');
 
 const MAIN = fileURLToPath(new URL('../../child.ts', import.meta.url));
 const HOST_MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url));
