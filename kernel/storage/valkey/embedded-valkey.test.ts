@@ -1,9 +1,12 @@
 import { isUnavailable } from '@platform/sdk';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventually } from '../fixtures/eventually.ts';
 import { type EmbeddedValkey, startEmbeddedValkey } from './embedded-valkey.ts';
@@ -13,6 +16,7 @@ import { isAlive, recordOf } from '../process-record.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
+const LAUNCHER = fileURLToPath(new URL('../fixtures/ground-launcher.ts', import.meta.url));
 const newDirectory = (): string => mkdtempSync(join(tmpdir(), 'platform-test-'));
 
 describe('one server', () => {
@@ -193,6 +197,25 @@ test('what a killed host left running is adopted with its data, watched, and end
   rmSync(dataDir, { recursive: true });
 });
 
+test('a server whose start is not noted down does not live on', async () => {
+  const dataDir = newDirectory();
+  // A folder stands where the note is written.
+  mkdirSync(join(dataDir, 'run', 'kv.json.new'), { recursive: true });
+  await expect(startEmbeddedValkey({ dataDir, prefer: 'wasm' })).rejects.toThrow(/EISDIR/);
+  expect(commandsOn(dataDir)).toEqual([]);
+  rmSync(dataDir, { recursive: true });
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('a test file that is ended by %s takes its servers along', async signal => {
+  const { process: file, dataDir } = await testFile();
+  const record = recordOf(Number(JSON.parse(readFileSync(join(dataDir, 'run', 'kv.json'), 'utf8')).pid));
+  expect(isAlive(record)).toBe(true);
+  file.kill(signal);
+  expect(await once(file, 'exit')).toEqual([null, signal]);
+  expect(isAlive(record)).toBe(false);
+  await eventually(() => existsSync(dataDir)).toBe(false);
+});
+
 test('a store that is away fails at once and recognisably', async () => {
   const dataDir = newDirectory();
   const valkey = await startEmbeddedValkey({ dataDir, prefer: 'wasm' });
@@ -205,6 +228,26 @@ test('a store that is away fails at once and recognisably', async () => {
   await store.close();
   rmSync(dataDir, { recursive: true });
 });
+
+/** Command lines of processes that were started on a data directory. */
+function commandsOn(dataDir: string): string[] {
+  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
+  const commands = pids.map(pid => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ');
+    } catch {
+      return '';
+    }
+  });
+  return commands.filter(command => command.includes(dataDir));
+}
+
+/** A process that stands on a ground of its own and has a server on it. */
+async function testFile(): Promise<{ process: ChildProcess; dataDir: string }> {
+  const file = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [dataDir] = (await once(createInterface(file.stdout), 'line')) as [string];
+  return { process: file, dataDir };
+}
 
 /** One command on a new connection that does not log in. */
 async function say(port: number, ...words: string[]): Promise<string> {

@@ -162,11 +162,17 @@ export class EmbeddedValkey {
     });
     closeSync(log.fd);
     child.unref();
-    child.stdin?.on('error', () => {}).end(this.#server === null ? this.#password : '');
     const record: ValkeyRecord = { ...recordOf(child.pid ?? 0), port, kind: this.#kind };
-    if (child.pid !== undefined) writeRecord(this.#record, record);
-    await waitReady(child, record, this.#password, log);
-    return record;
+    try {
+      child.stdin?.on('error', () => {}).end(this.#server === null ? this.#password : '');
+      if (child.pid !== undefined) writeRecord(this.#record, record);
+      await waitReady(child, record, this.#password, log);
+      return record;
+    } catch (error) {
+      // Nobody would know of it.
+      await end(record);
+      throw error;
+    }
   }
 }
 
@@ -178,10 +184,8 @@ async function waitReady(child: ChildProcess, record: ValkeyRecord, password: st
     if (failure !== undefined) throw failure;
     if (child.exitCode !== null)
       throw new StorageError('valkey_failed', `the key-value store ended with ${child.exitCode}: ${tailOf(log)}`);
-    if (performance.now() > deadline) {
-      await end(record);
+    if (performance.now() > deadline)
       throw new StorageError('valkey_not_ready', `the key-value store is not ready after ${READY_MS / 1_000} s`);
-    }
     await delay(10);
   }
 }
