@@ -87,9 +87,9 @@ export class Host {
 
   /** The processes of others first, while what they use still answers; then everything of the platform drains, and only then stops. */
   async stop(): Promise<void> {
+    await using _owned = this.#owned;
     await this.#machine.stop();
     await this.main.drain();
-    await this.#owned[Symbol.asyncDispose]();
   }
 }
 

@@ -267,8 +267,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await using _owned = this.#owned;
     await this.process?.drain();
-    await this.#owned[Symbol.asyncDispose]();
   }
 }
 
