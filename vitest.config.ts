@@ -5,6 +5,8 @@ export default defineConfig({
     include: ['{kernel,plugins,sdk,console,signin,scripts}/**/*.test.ts'],
     // The parts of a file that share its booted services are run by that file.
     exclude: ['**/node_modules/**', '**/dist/**', '**/test/suites/**'],
+    // What a file starts ends with it.
+    setupFiles: ['kernel/storage/fixtures/test-ground.ts'],
     // Real servers start in most files; two cores carry two of them.
     maxWorkers: 2,
     pool: 'forks',
