@@ -91,3 +91,9 @@ test('a stale CSRF token is renewed once', async () => {
 test('the way to sign-in brings back to the same hash', () => {
   expect(client.loginUrl('#/home?org=o 1')).toBe('https://bff.console.ops.sys.localhost:8443/auth/login?return_to=%2F%23%2Fhome%3Forg%3Do%201');
 });
+
+test('a network that goes in the middle of an answer is one that cannot be reached', async () => {
+  const body = new ReadableStream({ pull: controller => controller.error(new TypeError('network error')) });
+  answers.push(new Response(body));
+  await expect(client.call('s', '/x')).rejects.toMatchObject({ status: 0, code: 'unreachable', passing: true });
+});

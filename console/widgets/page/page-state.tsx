@@ -117,7 +117,7 @@ export function LoadedView<T>({ of, optional, children }: LoadedViewProps<T>) {
       <>
         {of.problem && (
           <p className="notice" data-tone="warn" role="status">
-            This may be out of date: {of.problem.message} It is tried again by itself.
+            This may be out of date, and is read again by itself: {of.problem.message}
           </p>
         )}
         {children(of.data)}
