@@ -287,11 +287,12 @@ describe('a task', () => {
       });
     });
     await put(1);
-    await eventually(states).toEqual(['waiting']);
+    // It waits before the first try, too.
+    await eventually(async () => [
+      ...(await pool.raw<object[]>`select attempts, taken_by, failures->0->>'reason' as reason from work_tasks`),
+    ]).toEqual([{ attempts: 1, taken_by: null, reason: expect.any(String) }]);
     await made.idle();
-    expect([...(await pool.raw<object[]>`select attempts, taken_by, failures->0->>'reason' as reason from work_tasks`)]).toEqual([
-      { attempts: 1, taken_by: null, reason: expect.any(String) },
-    ]);
+    expect(await states()).toEqual(['waiting']);
   });
 
   test('of one lane does not wait for the backlog of another, and no lane takes every place', async () => {
