@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';
 import { findChromium } from '../fixtures/chromium.ts';
-import { watchBrowser } from '../fixtures/evidence.ts';
+import { watchBrowser } from '../fixtures/watched.ts';
 import { serveOrigin } from '../fixtures/service-origin.ts';
 import { axeFindings, tabStops } from '../fixtures/page-sight.ts';
 import { shoot } from '../fixtures/shots.ts';
