@@ -121,7 +121,16 @@ export class Replays {
       outcome: 'accepted',
       correlation_id: correlationId,
     });
-    await db.tx(tx => tx.emit('platform:bus:dlq:replayed', env, { dlq_id: dlqId, message_id }));
+    await db.tx(async tx => {
+      await tx.emit('platform:bus:dlq:replayed', env, { dlq_id: dlqId, message_id });
+      await tx.audit({
+        action: 'bus.deadletter.replayed',
+        envId: env,
+        caller,
+        resource: { type: 'dead_letter', id: dlqId },
+        details: { event_type: replayed.event_type, stream_family: ref.family, message_id },
+      });
+    });
     return { message_id, stream: shownStream(ref), event_type: replayed.event_type };
   }
 }

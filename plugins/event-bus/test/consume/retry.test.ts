@@ -160,6 +160,16 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
     ],
   });
   expect(await readOne(env)).toMatchObject({ idempotency_key: `k:replay:${again?.dlq_id}`, original_idempotency_key: 'k' });
+  // The canonical trail hears of it too: the journal is kept for ninety days, and read by nobody else (REG-004).
+  const recorded = await bus.pool.raw`select payload from outbox where event_type = 'audit' and env_id = ${env} order by created_at, id`;
+  expect(recorded.map(({ payload }) => payload)).toMatchObject(
+    [dlqId, again?.dlq_id].map(id => ({
+      action: 'bus.deadletter.replayed',
+      actor: { kind: 'workload', id: shop.subject },
+      resource: { type: 'dead_letter', id },
+      details: { event_type: 'platform:shop:order:created.replayed', stream_family: 'app' },
+    })),
+  );
   await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(
     2,
   );
