@@ -30,7 +30,7 @@ export default definePlugin(supervisor, {
         const state = await views.readiness();
         return reply(state, { status: state.ready ? 200 : 503 });
       },
-      ...controlHandlers({ watch, views, operations, machines }),
+      ...controlHandlers({ watch, views, operations, machines, gate }),
     };
     const channel = new ControlChannel(ctx, routes);
     return {

@@ -11,7 +11,11 @@ let stores: TestStores;
 let world: World;
 beforeAll(async () => {
   stores = await openTestStores();
-  world = await World.open(stores, [service('auth', 10), service('stat', 30, { wanted: false })]);
+  world = await World.open(stores, [
+    service('auth', 10),
+    service('stat', 30, { wanted: false }),
+    service('lending', 50, { vertical: 'lab', wanted: false }),
+  ]);
   await world.box.boot();
   await world.settle();
 });
@@ -28,6 +32,16 @@ const knock = (
 ): Promise<ControlAnswer> => world.box.handle({ method, path, query, body, uid, ownUid: OWNER, signal: new AbortController().signal });
 const keyOf = async () =>
   ((await world.by.services({ query: { service_type: 'auth' } })).items[0] as { instance_key: string }).instance_key;
+/** A line of the catalog. */
+const line = (service_type: string, placement: string[] = []) => ({
+  service_type,
+  start_priority: 60,
+  placement,
+  singleton: false,
+  min_instances: 1,
+  health: { path: '/v1/health' as const, timeout_ms: 2_000 as const },
+  provision: { cpu_pct: 101, mem_pct: 101 },
+});
 const audits = async (action: string) => {
   await eventually(() => world.host.audits.some(entry => entry['action'] === action)).toBe(true);
   return world.host.audits.filter(entry => entry['action'] === action);
@@ -81,6 +95,7 @@ describe('the eight steps of the gate', () => {
       () => mighty.restart({ params: { instance_key } }),
       () => mighty.startServices({ body: { service_types: ['stat'] } }),
       () => mighty.shutdown({ body: {} }),
+      () => mighty.mergeCatalog({ body: { entries: [line('lending')] } }),
     ])
       expect(await refusal(call())).toMatchObject({ status: 403, code: 'channel_restricted' });
     expect(await audits('captain:restart')).toMatchObject([{ outcome: 'denied' }]);
@@ -132,6 +147,21 @@ describe('the eight steps of the gate', () => {
       details: { channel: 'socket', uid: OWNER },
     });
     expect((await audits('captain:stop')).at(-1)).toMatchObject({ outcome: 'denied', details: { channel: 'socket' } });
+    const many = Array.from({ length: 64 }, (_, n) => `nothing${n}`);
+    await refusal(world.by.startServices({ body: { service_types: many } }));
+    await eventually(() => world.host.audits.filter(entry => entry['action'] === 'captain:start-services').at(-1)).toMatchObject({
+      resource: { type: 'fleet', id: many.join(',').slice(0, 200) },
+      details: { service_types: many },
+    });
+    await world.by.mergeCatalog({ body: { entries: [line('lending')] } });
+    await refusal(world.by.mergeCatalog({ body: { entries: [line('lending', ['pni:127.0.0.1'])] } }));
+    await eventually(() =>
+      world.host.audits.filter(entry => entry['action'] === 'captain:merge-catalog').map(({ outcome, details }) => [outcome, details]),
+    ).toMatchObject([
+      ['denied', { service_types: ['lending'] }],
+      ['success', { service_types: ['lending'], channel: 'network' }],
+      ['denied', { service_types: ['lending'] }],
+    ]);
   });
 });
 

@@ -1,10 +1,23 @@
 import { type Caller, SYSTEM } from '@platform/sdk';
 import type { SupervisorContext } from '../context.ts';
 
+const MOST_NAME = 200;
+
 /** Who asks, and by which way it came: over the network with a verified identity, or over the socket of this machine with its user. */
 export type Asker =
   | { readonly channel: 'network'; readonly caller: Caller; readonly ip: string }
   | { readonly channel: 'socket'; readonly uid: number };
+
+/** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
+export const askerOf = ({
+  caller,
+  ip,
+  socketUid,
+}: {
+  readonly caller: Caller | undefined;
+  readonly ip: string;
+  readonly socketUid?: number;
+}): Asker => (socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid });
 
 export interface ControlQuestion {
   readonly route: string;
@@ -68,7 +81,8 @@ export class ControlGate {
           envId: SYSTEM.envId,
           action: `captain:${route}`,
           ...(caller ? { caller } : {}),
-          resource: { type: 'fleet', id: target },
+          // The registry takes no longer name (G-SYS-13); all services that were asked for stand in the details.
+          resource: { type: 'fleet', id: target.slice(0, MOST_NAME) },
           outcome,
           details: {
             ...details,

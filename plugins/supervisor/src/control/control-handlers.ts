@@ -3,7 +3,7 @@ import type { supervisor } from '../../contract/index.ts';
 import type { Machines } from '../machines/machines.ts';
 import type { Supervisor } from '../supervisor.ts';
 import { catalogHandlers } from './catalog-handlers.ts';
-import type { Asker } from './control-gate.ts';
+import { askerOf, type ControlGate } from './control-gate.ts';
 import type { ActionName, Operations } from './operations.ts';
 import { progressHandlers } from './progress-handlers.ts';
 import type { Views } from './views.ts';
@@ -13,28 +13,19 @@ type Asked<R extends keyof (typeof supervisor)['routes']> = RequestOf<typeof sup
 const LOG_LINES = 200;
 const POST_MORTEMS = 20;
 
-/** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
-export const askerOf = ({
-  caller,
-  ip,
-  socketUid,
-}: {
-  readonly caller: Caller | undefined;
-  readonly ip: string;
-  readonly socketUid?: number;
-}): Asker => (socketUid === undefined ? { channel: 'network', caller: caller as Caller, ip } : { channel: 'socket', uid: socketUid });
-
 /** Handlers of everything operators ask. */
 export function controlHandlers({
   watch,
   views,
   operations,
   machines,
+  gate,
 }: {
   watch: Supervisor;
   views: Views;
   operations: Operations;
   machines: Machines;
+  gate: ControlGate;
 }) {
   const { ctx } = watch;
   const act =
@@ -80,7 +71,7 @@ export function controlHandlers({
       });
     },
     ...progressHandlers(watch),
-    ...catalogHandlers(watch),
+    ...catalogHandlers(watch, gate),
     startServices: ({ body, ...request }: Asked<'startServices'>) =>
       operations.start(body.service_types, 'start-services', askerOf(request)),
     instances: ({ body, ...request }: Asked<'instances'>) => operations.start(body.service_types, 'instances', askerOf(request)),
