@@ -188,7 +188,9 @@ export class VerticalLives {
   #refuseTaken(service: string, vertical: string, row: Pick<Row, 'vertical' | 'life'> | undefined): void {
     const owner = this.#isOurs(service) ? 'platform' : row?.life === 'gone' ? vertical : (row?.vertical ?? vertical);
     if (owner !== vertical)
-      throw this.#ctx.problem('service_taken', { detail: `${service} is a service of ${owner}. Give yours another id.` });
+      throw this.#ctx.problem('service_taken', {
+        detail: `${service} is a service of ${owner}. Give yours another id${owner === 'platform' ? '' : ', or have that one taken out first'}.`,
+      });
   }
 }
 
