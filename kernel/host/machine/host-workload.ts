@@ -102,12 +102,12 @@ export class HostWorkload implements AsyncDisposable {
    * Tells the registry that this machine has a plugin. Throws `StoreAbsent` for one that somebody took out: it is tried again when it was
    * brought back. A registry that is away stops nobody.
    */
-  async found({ id, vertical, version }: Manifest): Promise<void> {
+  async found({ id, title, vertical, version }: Manifest): Promise<void> {
     const answer = await this.#caller
       .call(
         this.#workload,
         { service: 'sys', name: 'findVertical', route: { method: 'PUT', path: '/v1/verticals/lives/{service}' }, problems: {} },
-        { params: { service: id }, body: { vertical, version } },
+        { params: { service: id }, body: { vertical, version, label: title } },
       )
       .catch(error => {
         if (!isUnavailable(error)) throw error;

@@ -3,6 +3,7 @@
 create table vertical_services (
   service   text primary key,
   vertical  text not null,
+  label     text not null default '',
   version   text not null default '',
   life      text not null check (life in ('known', 'enabled', 'draining', 'gone')),
   withdrawn boolean not null default false,

@@ -121,7 +121,7 @@ describe('verticals', () => {
 describe('the life of a service of a vertical', () => {
   const machine = (): Persona => as.machine('host', 'sys:verticals:found');
   const find = (service: string, vertical: string, version = '1.0.0') =>
-    world.host.by(machine()).findVertical({ params: { service }, body: { vertical, version } });
+    world.host.by(machine()).findVertical({ params: { service }, body: { vertical, version, label: `The ${service}` } });
   const lives = async (vertical: string) =>
     Object.fromEntries(
       (await world.host.by(world.admin()).listLives({})).items
@@ -153,6 +153,8 @@ describe('the life of a service of a vertical', () => {
     await world.kv.call('DEL', 'captain:svc:lathe');
     await seeOut();
     expect(await lives('works')).toEqual({ lathe: 'gone', press: 'enabled' });
+    const left = (await world.host.by(world.admin()).listLives({})).items.find(({ service }) => service === 'lathe');
+    expect(left).toMatchObject({ label: 'The lathe', instances: 0, next: 'bring_back' });
     expect(await told('lathe')).toEqual([
       [null, 'known'],
       ['known', 'enabled'],
@@ -234,7 +236,11 @@ describe('the life of a service of a vertical', () => {
     const stolen = world.host.by(retail('till', 'thieves')).registerVertical({ body: registration('thieves', ['till']) });
     expect(await refusal(stolen)).toEqual([409, 'service_taken']);
     expect(
-      (await refusal(world.host.by(world.admin()).findVertical({ params: { service: 'x' }, body: { vertical: 'y', version: '1' } })))[0],
+      (
+        await refusal(
+          world.host.by(world.admin()).findVertical({ params: { service: 'x' }, body: { vertical: 'y', version: '1', label: 'Y' } }),
+        )
+      )[0],
     ).toBe(403);
   });
 });

@@ -26,7 +26,11 @@ export const LivingService = Type.Object({
 });
 export type LivingService = Static<typeof LivingService>;
 
-export const FoundService = Type.Object({ vertical: serviceId, version: Type.String({ maxLength: 200 }) });
+export const FoundService = Type.Object({
+  vertical: serviceId,
+  version: Type.String({ maxLength: 200 }),
+  label: Type.String({ maxLength: 200 }),
+});
 
 /** A step in the life of a service; `before` is null for one that was not known. */
 export const VerticalStep = Type.Object({

@@ -11,11 +11,12 @@ interface Row {
   readonly service: string;
   readonly vertical: string;
   readonly version: string;
+  readonly label: string;
   readonly life: VerticalLife;
   readonly withdrawn: boolean;
   readonly since: string;
 }
-interface Listed extends Row {
+interface Listed extends Omit<Row, 'label'> {
   readonly label: string | null;
   readonly stream_families: readonly string[] | null;
 }
@@ -38,7 +39,7 @@ export class VerticalLives {
         select entry ->> 'service' as service, vertical, digest, registered_at, entry ->> 'label' as label, entry -> 'stream_families' as families
         from verticals, jsonb_array_elements(registration -> 'services') entry)
       select coalesce(l.service, r.service) as service, coalesce(l.vertical, r.vertical) as vertical, coalesce(l.life, 'enabled') as life,
-        coalesce(l.withdrawn, false) as withdrawn, coalesce(l.since, r.registered_at) as since, r.label, r.families as stream_families,
+        coalesce(l.withdrawn, false) as withdrawn, coalesce(l.since, r.registered_at) as since, coalesce(r.label, nullif(l.label, '')) as label, r.families as stream_families,
         concat_ws(' ', nullif(l.version, ''), left(r.digest, 12)) as version
       from vertical_services l full join registered r on r.service = l.service and r.vertical = l.vertical
       order by 1`;
@@ -49,17 +50,17 @@ export class VerticalLives {
   /** A machine found the plugin. One that somebody took out stays out. */
   async found({ params, body }: RequestOf<Contract, 'findVertical'>): Promise<LivingService> {
     const { service } = params;
-    const { vertical, version } = body;
+    const { vertical, version, label } = body;
     const changed = await this.#ctx.db.tx(async tx => {
       const row = await this.#lock(tx, service);
       this.#refuseTaken(service, vertical, row);
       if (!row || (row.life === 'gone' && !row.withdrawn)) {
-        await this.#move(tx, { service, vertical, life: 'known', before: row?.life ?? null }, { version });
+        await this.#move(tx, { service, vertical, life: 'known', before: row?.life ?? null }, { version, label });
         return true;
       }
-      if (row.version === version) return false;
-      await tx.sql`update vertical_services set version = ${version} where service = ${service}`;
-      return true;
+      const renewed = await tx.sql<object[]>`update vertical_services set version = ${version}, label = ${label}
+        where service = ${service} and (version, label) <> (${version}, ${label}) returning 1`;
+      return renewed.length > 0;
     });
     if (changed) await this.tell();
     return this.#one(service);
@@ -146,13 +147,17 @@ export class VerticalLives {
     return this.#one(service);
   }
 
-  async #move(tx: RegistryTx, { service, vertical, life, before }: Moved, more: Partial<Pick<Row, 'version' | 'withdrawn'>> = {}) {
-    const { version = null, withdrawn = null } = more;
+  async #move(
+    tx: RegistryTx,
+    { service, vertical, life, before }: Moved,
+    more: Partial<Pick<Row, 'version' | 'withdrawn' | 'label'>> = {},
+  ) {
+    const { version = null, withdrawn = null, label = null } = more;
     const [row] = await tx.sql<[{ since: string }]>`
-      insert into vertical_services (service, vertical, life, version, withdrawn)
-      values (${service}, ${vertical}, ${life}, ${version ?? ''}, ${withdrawn ?? false})
+      insert into vertical_services (service, vertical, life, version, label, withdrawn)
+      values (${service}, ${vertical}, ${life}, ${version ?? ''}, ${label ?? ''}, ${withdrawn ?? false})
       on conflict (service) do update set vertical = excluded.vertical, life = excluded.life, since = now(),
-        version = coalesce(${version}, vertical_services.version), withdrawn = coalesce(${withdrawn}, vertical_services.withdrawn)
+        label = coalesce(${label}, vertical_services.label), version = coalesce(${version}, vertical_services.version), withdrawn = coalesce(${withdrawn}, vertical_services.withdrawn)
       returning since`;
     await tx.emit('platform:sys:vertical:changed', SYSTEM.envId, { service, vertical, life, before, at: row.since });
   }
@@ -165,7 +170,7 @@ export class VerticalLives {
   async #lock(tx: RegistryTx, service: string): Promise<Row | undefined> {
     const [row] = await tx.sql<
       Row[]
-    >`select service, vertical, version, life, withdrawn, since from vertical_services where service = ${service} for update`;
+    >`select service, vertical, version, label, life, withdrawn, since from vertical_services where service = ${service} for update`;
     return row;
   }
 
