@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Operator } from '@platform/sdk';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import func from '../src/authoring/func-command.ts';
 import { desk } from './fixtures/credit.ts';
 import { asks } from './fixtures/components.ts';
 import { ASK, ECHO, SPIN, TRAP, wat } from './fixtures/guests.ts';
@@ -157,6 +162,29 @@ test('FUN-004 FUN-006 FUN-022 a call goes to the owning service’s internal pat
   ).toBe('import_invalid');
 });
 
+test('a failure that was recorded is replayed on another machine: the same input, to the byte, with the same end and fuel', async () => {
+  // Pays for each byte that goes in, and then traps.
+  const bytes = wat(
+    '(func (export "hook") (param i32 i32) (result i64) (loop (local.set 1 (i32.sub (local.get 1) (i32.const 1))) (br_if 0 (local.get 1))) (unreachable))',
+  );
+  await published(host, bytes, { product: 'recorded' });
+  const { extra } = await refusal(run(host, 'recorded', { protocol: 'hook', context: { name: 'Zürich' } }));
+  const recorded = await detail(String(extra['execution_id']));
+  expect(recorded.request).toMatchObject({ context: { name: 'Zürich' }, parameters: { limit: 5 }, protocol: 'hook' });
+  const folder = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const [wasm, json] = [join(folder, 'function.wasm'), join(folder, 'execution.json')];
+  writeFileSync(wasm, bytes);
+  writeFileSync(json, JSON.stringify(recorded));
+  const lines: string[] = [];
+  const operator = { print: (line: string) => void lines.push(line) } as Operator;
+  expect(await func.run(['run', wasm, '--replay', json], operator)).toBe(0);
+  rmSync(folder, { recursive: true });
+  expect([lines.find(line => line.startsWith('fuel')), lines.at(-1)]).toEqual([
+    `fuel      ${recorded.fuel_used} of 10000000`,
+    `recorded  trap with ${recorded.fuel_used} fuel: the same`,
+  ]);
+});
+
 test('FUN-015 a call that is not answered with success fails the execution, and says which', async () => {
   await published(host, ASK, { product: 'refused' });
   desk.refuses = true;
@@ -254,6 +282,24 @@ test('FUN-016 a failure is tried again after 1, 5 and 30 seconds and then lies w
     status: 409,
     code: 'execution_not_dead',
   });
+});
+
+test('a call has two seconds and 256 KiB to answer: one that takes more fails its execution, which has time left', async () => {
+  const wide = wat('(func (export "hook") (param i32 i32) (result i64) (call $ask (local.get 0) (local.get 1)))', {
+    memory: '(memory (export "memory") 16 64)',
+    imports: '(import "platform" "ask" (func $ask (param i32 i32) (result i64)))',
+  });
+  await published(host, wide, { product: 'bounded' });
+  await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 30_000 } });
+  desk.wait = new Promise(() => undefined);
+  const failed = { status: 502, code: 'callback_failed', extra: { callback: { path: '/v1/internal/score', status: 0 } } };
+  expect(await refusal(run(host, 'bounded', { imports }))).toMatchObject(failed);
+  desk.wait = undefined;
+  // The answer has what was asked in it, and some more.
+  const long = (bytes: number) => run(host, 'bounded', { imports, context: { text: 'x'.repeat(bytes) } });
+  expect(await refusal(long(262_144 - 12))).toMatchObject({ code: 'callback_failed' });
+  expect(await long(200_000)).toMatchObject({ status: 'completed' });
+  await host.by(admin).putLimits({ body: { fuel: 10_000_000, memory_mib: 64, timeout_ms: 2_000 } });
 });
 
 test('FUN-003 fifty run at once in one environment, the next are refused, and another environment is not', async () => {

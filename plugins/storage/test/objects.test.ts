@@ -237,6 +237,17 @@ describe.each(['files', 'strict', 's3rver', 'fauxqs'] as const)('objects in %s',
     );
   });
 
+  test.runIf(backend === 'files')('what a crash left of an upload goes when no upload can be that old', async () => {
+    const folder = join(stores.dataDir, 'files', 'storage', 'incoming');
+    const [old, young] = [join(folder, 'old'), join(folder, 'young')];
+    for (const path of [old, young]) writeFileSync(path, 'half an object');
+    const day = new Date(Date.now() - 86_400_000);
+    utimesSync(old, day, day);
+    await host.clock.advance('10m');
+    await expect.poll(() => [existsSync(old), existsSync(young)]).toEqual([false, true]);
+    rmSync(young);
+  });
+
   // Neither s3rver nor fauxqs fails when it is asked to.
   test.runIf(backend === 'strict')('a provider that fails for a moment is asked again, and one that stays away is an answer', async () => {
     const strict = bucket as StrictBucket;

@@ -16,6 +16,8 @@ export interface Case {
   readonly parameters: object;
   /** What the host answers to each call, by its name. */
   readonly calls: Readonly<Record<string, unknown>>;
+  /** Of the execution that is tried again. */
+  readonly origin?: Origin;
 }
 export interface LocalLimits {
   readonly fuel: number;
@@ -25,8 +27,16 @@ export interface LocalLimits {
 export const LIMITS: LocalLimits = { fuel: 10_000_000, memoryMib: 64, timeoutMs: 2_000 };
 const HEAP_MB = 128;
 const CALL_FUEL = 1_000;
-/** What a frame says where there is no service to say it. */
-const LOCAL = {
+/** What a frame says of an execution. */
+export interface Origin {
+  readonly execution_id: string;
+  readonly env_id: string;
+  readonly domain: string;
+  readonly product: string;
+  readonly module_id: string;
+}
+/** Where there is no service to say it. */
+const LOCAL: Origin = {
   execution_id: '00000000-0000-7000-8000-000000000000',
   env_id: '00000000-0000-7000-8000-000000000001',
   domain: 'local',
@@ -51,11 +61,11 @@ export class LocalRuns implements AsyncDisposable {
     return new LocalRuns(new GuestPool({ processes: 1, pages, heapMb: HEAP_MB, log: () => undefined }), program, limits);
   }
 
-  async run({ hook, protocol, context, parameters, calls: answers }: Case): Promise<Attempt> {
+  async run({ hook, protocol, context, parameters, calls: answers, origin = LOCAL }: Case): Promise<Attempt> {
     const calls: CallRecord[] = [];
     const { fuel, timeoutMs, memoryMib } = this.#limits;
     const outcome = await this.#pool.run({
-      ...{ module: 'local', program: this.#program, hook, input: inputOf({ protocol, hook, context }, { ...LOCAL, parameters }) },
+      ...{ module: 'local', program: this.#program, hook, input: inputOf({ protocol, hook, context }, { ...origin, parameters }) },
       ...{ fuel, timeoutMs, maxOutput: MAX_BYTES, maxCalls: MAX_CALLS, pages: Math.floor((memoryMib * 1_048_576) / PAGE_BYTES) },
       call: async ({ name, body }) => {
         const known = Object.hasOwn(answers, name);

@@ -3,7 +3,7 @@ import { commandOf, readArguments } from '@platform/sdk';
 import type { ExecutionDetail } from '../../contract/schema.ts';
 import type { Attempt } from '../execution/attempt.ts';
 import { FunctionFolder, inspected, readJson } from './function-folder.ts';
-import { type Case, LIMITS, type LocalLimits, LocalRuns } from './local-run.ts';
+import { type Case, LIMITS, type LocalLimits, LocalRuns, type Origin } from './local-run.ts';
 
 const USAGE = `platform func run [FOLDER | FILE.wasm]
 
@@ -19,7 +19,7 @@ const USAGE = `platform func run [FOLDER | FILE.wasm]
     --timeout MS      ${LIMITS.timeoutMs} when absent
   The exit code is 1 when the execution fails, or with --replay when it does not end as it was recorded.`;
 
-type Recorded = Pick<ExecutionDetail, 'hook' | 'status' | 'code' | 'fuel_used'> & {
+type Recorded = Pick<ExecutionDetail, 'hook' | 'status' | 'code' | 'fuel_used' | keyof Origin> & {
   readonly request: { context: object; parameters?: object; protocol?: 'raw' | 'hook' };
 };
 interface Asked {
@@ -73,6 +73,7 @@ function caseOf(folder: FunctionFolder | undefined, recorded: Recorded | undefin
     context: recorded?.request.context ?? file.context ?? {},
     parameters: { ...folder?.parameters, ...file.parameters, ...recorded?.request.parameters },
     calls: options.calls === undefined ? (file.calls ?? {}) : (readJson(options.calls) as Case['calls']),
+    ...(recorded?.execution_id ? { origin: recorded } : {}),
   };
 }
 

@@ -39,7 +39,9 @@ export class ExecutionRecords {
           target,
           idempotency_key: request.idempotency_key,
         },
-        ...{ request: db.sql.json(request), begun_at: now, created_at: now },
+        // With the parameters as they are now, so that the very input can be tried again by whoever reads it.
+        ...{ request: db.sql.json({ ...request, parameters: { ...module.parameters, ...request.parameters } }) },
+        ...{ begun_at: now, created_at: now },
       };
       const [made] = await db.sql<
         Row[]
