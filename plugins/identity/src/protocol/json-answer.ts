@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 /** Answers JSON that nobody may keep (RFC 6749, 5.1). */
-export function answerJson(res: ServerResponse, status: number, value: object, headers: Record<string, string> = {}): void {
+export function answerJson(res: ServerResponse, status: number, value: object, headers: Readonly<Record<string, string>> = {}): void {
   const body = JSON.stringify(value);
   res
     .writeHead(status, {

@@ -19,6 +19,7 @@ import type { Realm, Realms } from '../realms.ts';
 import { END_SESSION, RelyingPartyLogout } from './relying-party-logout.ts';
 import { answerForJwt, userinfo } from './token-answers.ts';
 import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
+import { answerJson } from './json-answer.ts';
 
 const MAX_PROVIDERS = 500;
 /** What a client certificate opens. Nothing else of the protocol looks at one. */
@@ -247,13 +248,5 @@ function refuse(
   description: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = JSON.stringify({ error, error_description: description });
-  res
-    .writeHead(status, {
-      'content-type': 'application/json; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      ...headers,
-    })
-    .end(body);
+  answerJson(res, status, { error, error_description: description }, headers);
 }
