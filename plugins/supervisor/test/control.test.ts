@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { supervisor } from '../contract/index.ts';
 import { admitsUser } from '../src/control/control-channel.ts';
-import { service } from './fixtures/machine-box.ts';
+import { catalogLine, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 
 let stores: TestStores;
@@ -32,16 +32,6 @@ const knock = (
 ): Promise<ControlAnswer> => world.box.handle({ method, path, query, body, uid, ownUid: OWNER, signal: new AbortController().signal });
 const keyOf = async () =>
   ((await world.by.services({ query: { service_type: 'auth' } })).items[0] as { instance_key: string }).instance_key;
-/** A line of the catalog. */
-const line = (service_type: string, placement: string[] = []) => ({
-  service_type,
-  start_priority: 60,
-  placement,
-  singleton: false,
-  min_instances: 1,
-  health: { path: '/v1/health' as const, timeout_ms: 2_000 as const },
-  provision: { cpu_pct: 101, mem_pct: 101 },
-});
 const audits = async (action: string) => {
   await eventually(() => world.host.audits.some(entry => entry['action'] === action)).toBe(true);
   return world.host.audits.filter(entry => entry['action'] === action);
@@ -95,7 +85,7 @@ describe('the eight steps of the gate', () => {
       () => mighty.restart({ params: { instance_key } }),
       () => mighty.startServices({ body: { service_types: ['stat'] } }),
       () => mighty.shutdown({ body: {} }),
-      () => mighty.mergeCatalog({ body: { entries: [line('lending')] } }),
+      () => mighty.mergeCatalog({ body: { entries: [catalogLine('lending')] } }),
     ])
       expect(await refusal(call())).toMatchObject({ status: 403, code: 'channel_restricted' });
     expect(await audits('captain:restart')).toMatchObject([{ outcome: 'denied' }]);
@@ -153,8 +143,8 @@ describe('the eight steps of the gate', () => {
       resource: { type: 'fleet', id: many.join(',').slice(0, 200) },
       details: { service_types: many },
     });
-    await world.by.mergeCatalog({ body: { entries: [line('lending')] } });
-    await refusal(world.by.mergeCatalog({ body: { entries: [line('lending', ['pni:127.0.0.1'])] } }));
+    await world.by.mergeCatalog({ body: { entries: [catalogLine('lending')] } });
+    await refusal(world.by.mergeCatalog({ body: { entries: [catalogLine('lending', ['pni:127.0.0.1'])] } }));
     await eventually(() =>
       world.host.audits.filter(entry => entry['action'] === 'captain:merge-catalog').map(({ outcome, details }) => [outcome, details]),
     ).toMatchObject([

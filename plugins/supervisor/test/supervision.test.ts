@@ -4,7 +4,7 @@ import { EnrollmentSecret, sealedEnrollment, SYSTEM } from '@platform/sdk';
 import { as, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
-import { type BoxedProcess, service } from './fixtures/machine-box.ts';
+import { catalogLine, type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 
 let stores: TestStores;
@@ -520,16 +520,10 @@ describe('operators', () => {
 
   test('SUP-093 H-09 merge lines into the catalog; what is built in stays, and a key that means nothing is refused', async () => {
     await open([service('auth', 10), service('lending', 50, { vertical: 'lab' })]);
-    const entry = (service_type: string, placement: string[]) => ({
-      service_type,
-      start_priority: 60,
-      placement,
-      singleton: false,
-      min_instances: 1,
-      health: { path: '/v1/health' as const, timeout_ms: 2_000 as const },
-      provision: { cpu_pct: 101, mem_pct: 101 },
+    expect(await world.by.mergeCatalog({ body: { entries: [catalogLine('lending', ['pin:127.0.0.1'])] } })).toEqual({
+      added: 0,
+      updated: 1,
     });
-    expect(await world.by.mergeCatalog({ body: { entries: [entry('lending', ['pin:127.0.0.1'])] } })).toEqual({ added: 0, updated: 1 });
     expect((await world.by.catalog()).items.find(({ service_type }) => service_type === 'lending')).toMatchObject({
       placement: ['pin:127.0.0.1'],
       start_priority: 60,
@@ -537,15 +531,15 @@ describe('operators', () => {
     await world.by.startServices({ body: { service_types: ['lending'] } });
     // A line may let its service grow: one more at a look, each when the last one is in turn, and four at most.
     await eventually(() => world.box.of('lending').length).toBe(1);
-    const grown = { ...entry('lending', []), provision: { cpu_pct: 101, mem_pct: 1 } };
+    const grown = { ...catalogLine('lending', []), provision: { cpu_pct: 101, mem_pct: 1 } };
     await world.by.mergeCatalog({ body: { entries: [grown] } });
     // What a look has begun is over before the next one, else two of them would be seen at once.
     for (const count of [2, 3, 4, 4]) await eventually(async () => (await world.pass('3s'), world.box.of('lending').length)).toBe(count);
-    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('auth', [])] } }))).toMatchObject({
+    expect(await refusal(world.by.mergeCatalog({ body: { entries: [catalogLine('auth', [])] } }))).toMatchObject({
       status: 409,
       code: 'builtin_entry',
     });
-    expect(await refusal(world.by.mergeCatalog({ body: { entries: [entry('lending', ['pni:127.0.0.1'])] } }))).toMatchObject({
+    expect(await refusal(world.by.mergeCatalog({ body: { entries: [catalogLine('lending', ['pni:127.0.0.1'])] } }))).toMatchObject({
       status: 422,
       code: 'invalid_placement',
     });
