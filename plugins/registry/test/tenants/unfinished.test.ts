@@ -149,6 +149,9 @@ describe('what the identity service has still to follow', () => {
       'nothing_unfinished',
     ]);
     expect(await refusal(world.host.by(owner).listUnfinished({}))).toEqual([403, 'policy_denied']);
+    // An operator's push is in the trail, and what had nothing to push is not (REG-004).
+    const { items } = await world.host.by(world.admin()).listAudit({ query: { env_id: SYSTEM.envId, action: 'unfinished.retried' } });
+    expect(items.filter(({ resource }) => resource?.id === org.org_id)).toMatchObject([{ actor: { kind: 'user' }, outcome: 'success' }]);
   });
 
   test('G-K-15 sign-in hosts follow the domain of the organization, and are free when it is archived', async () => {

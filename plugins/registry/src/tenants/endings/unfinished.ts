@@ -1,5 +1,6 @@
-import type { RequestOf } from '@platform/sdk';
+import { type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Unfinished as Row } from '../../../contract/schema/upkeep.ts';
+import type { AuditTrail } from '../../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../../context.ts';
 import { ABANDONED_S, type Creations } from './creations.ts';
 import type { IdentityFollowUps } from './identity-follow-ups.ts';
@@ -7,11 +8,13 @@ import type { IdentityFollowUps } from './identity-follow-ups.ts';
 /** For operators: creates that a dead process left behind and clean-ups that wait, newest first, each with what blocks it (H-32). */
 export class Unfinished {
   readonly #ctx: Ctx;
+  readonly #audit: AuditTrail;
   readonly #creations: Creations;
   readonly #followUps: IdentityFollowUps;
 
-  constructor(ctx: Ctx, { creations, followUps }: { creations: Creations; followUps: IdentityFollowUps }) {
+  constructor(ctx: Ctx, { audit, creations, followUps }: { audit: AuditTrail; creations: Creations; followUps: IdentityFollowUps }) {
     this.#ctx = ctx;
+    this.#audit = audit;
     this.#creations = creations;
     this.#followUps = followUps;
   }
@@ -39,7 +42,7 @@ export class Unfinished {
     );
   }
 
-  async retry({ params, signal }: RequestOf<Contract, 'retryUnfinished'>) {
+  async retry({ params, caller, correlationId, signal }: RequestOf<Contract, 'retryUnfinished'>) {
     const { sql } = this.#ctx.db;
     const left = async () =>
       (await this.#followUps.left(params.id)).length > 0 ||
@@ -49,6 +52,10 @@ export class Unfinished {
         >`select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`
       ).length > 0;
     if (!(await left())) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
+    const resource = { type: 'unfinished', id: params.id };
+    await this.#ctx.db.tx(tx =>
+      this.#audit.write(tx, { action: 'unfinished.retried', envId: SYSTEM.envId, caller, correlationId, resource }),
+    );
     await this.#followUps.tryNow([{ id: params.id }]);
     await this.#creations.recover(signal);
     return { done: !(await left()) };
