@@ -1,12 +1,17 @@
 import { defineConfig } from 'vitest/config';
 
-/** Pages of one service, the same in every process mode: what is tried there is tried once, as are the hosted pages. */
-const ONCE = ['app-store', 'audit', 'directory'].map(name => `e2e/journeys/${name}-journey.test.ts`);
+/**
+ * Every journey goes once, and the first in both process modes: what crosses services goes with a process for each, the pages of single
+ * services and the hosted ones with all in one.
+ */
+const SPLIT_ONLY = ['bus', 'fleet', 'staff', 'tenants'];
+const files = (names: readonly string[]) => names.map(name => `e2e/journeys/${name}-journey.test.ts`);
+const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 
 export default defineConfig({
   test: {
-    include: process.env['PLATFORM_E2E_MODE'] === 'split' ? ['e2e/journeys/*.test.ts'] : ['e2e/{journeys,sign-in}/*.test.ts'],
-    exclude: ['**/node_modules/**', ...(process.env['PLATFORM_E2E_MODE'] === 'split' ? ONCE : [])],
+    include: split ? files(['first', ...SPLIT_ONLY]) : ['e2e/{journeys,sign-in}/*.test.ts'],
+    exclude: ['**/node_modules/**', ...(split ? [] : files(SPLIT_ONLY))],
     // When a test fails, it says what was on the screens and in the logs.
     setupFiles: ['e2e/fixtures/evidence.ts'],
     pool: 'forks',
