@@ -116,8 +116,8 @@ export function environmentState(caller: ServiceCaller, workload: Workload) {
 }
 
 /** Every registered service, and where its life stands. */
-export async function livingServices(caller: ServiceCaller, workload: Workload): Promise<readonly LivingService[]> {
-  const answer = await ask(caller, workload, 'sys', 'listLives', { method: 'GET', path: '/v1/verticals/lives' }, {});
+export async function livingServices(caller: ServiceCaller, workload: Workload, signal: AbortSignal): Promise<readonly LivingService[]> {
+  const answer = await ask(caller, workload, 'sys', 'listLives', { method: 'GET', path: '/v1/verticals/lives' }, { signal });
   return (answer as { items: LivingService[] }).items;
 }
 

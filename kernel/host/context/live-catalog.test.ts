@@ -38,7 +38,7 @@ function registryOf(...services: LivingService[]) {
       return [...registry.services];
     },
   });
-  return { catalog, clock, registry, logged, say: () => word(''), unsubscribed: () => unsubscribed };
+  return { catalog, clock, registry, log, logged, say: () => word(''), unsubscribed: () => unsubscribed };
 }
 const seen = (pictures: readonly (readonly LivingService[])[]) =>
   pictures.map(picture => picture.map(({ service: name, life, version }) => `${name} ${life} ${version}`).join(', '));
@@ -108,6 +108,22 @@ test('a slow reader gets the latest picture and not each, and what it failed at 
   await clock.advance('15s');
   await eventually(() => seen(pictures)).toEqual(['one enabled 1', 'three enabled 1']);
   await catalog[Symbol.asyncDispose]();
+});
+
+test('a look that is under way when it ends is cut short, and nothing is said of it', async () => {
+  const { clock, log, logged } = registryOf();
+  const asked = Promise.withResolvers<AbortSignal>();
+  const read = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason));
+      asked.resolve(signal);
+    });
+  const kv = { subscribe: async () => ({ [Symbol.asyncDispose]: async () => undefined }) };
+  const catalog = new LiveCatalog({ clock, log, kv, read });
+  catalog.follow(() => undefined);
+  await asked.promise;
+  await catalog[Symbol.asyncDispose]();
+  expect(logged).toEqual([]);
 });
 
 test('it begins with the first reader, and its end ends every reader and the subscription', async () => {

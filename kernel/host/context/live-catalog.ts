@@ -7,8 +7,8 @@ const FIRST_MS = 1_000;
 const CHANGED_CHANNEL = 'sys:verticals:changed';
 
 export interface LiveCatalogParts {
-  /** Asks the registry. */
-  readonly read: () => Promise<readonly LivingService[]>;
+  /** Asks the registry; the signal is the end of who asks. */
+  readonly read: (signal: AbortSignal) => Promise<readonly LivingService[]>;
   readonly kv: Pick<KeyValue, 'subscribe'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -93,7 +93,7 @@ export class LiveCatalog implements AsyncDisposable {
     }
     this.#looking = this.#read().finally(() => {
       this.#looking = undefined;
-      if (!this.#again) return;
+      if (!this.#again || this.#stopping.signal.aborted) return;
       this.#again = false;
       void this.#look();
     });
@@ -103,7 +103,7 @@ export class LiveCatalog implements AsyncDisposable {
   async #read(): Promise<void> {
     this.#lookedAt = this.#parts.clock.now().getTime();
     try {
-      const services = await this.#parts.read();
+      const services = await this.#parts.read(this.#stopping.signal);
       const print = services.map(({ service, vertical, version, life }) => `${vertical}:${service} ${version} ${life}`).join('\n');
       if (this.#services !== undefined && print === this.#print) return;
       this.#services = services;
@@ -111,6 +111,7 @@ export class LiveCatalog implements AsyncDisposable {
       this.#version += 1;
       this.#wake();
     } catch (error) {
+      if (this.#stopping.signal.aborted) return;
       const level = this.#services === undefined ? 'debug' : 'warn';
       this.#parts.log[level]({ err: error }, 'the registered services cannot be read; they are looked at again');
     }

@@ -33,5 +33,5 @@ export function pluginCatalog(parts: PluginContextParts): Context<AnyContract>['
 function liveCatalog({ manifest, caller, workloadOf, kv, clock, log, owned }: PluginContextParts): LiveCatalog {
   if (!manifest.uses['sys']?.includes('sys:read'))
     throw new Error(`${manifest.id} reads the registered services: its contract must say uses: { sys: ['sys:read'] }`);
-  return owned.own(new LiveCatalog({ read: () => livingServices(caller, workloadOf(undefined)), kv, clock, log }));
+  return owned.own(new LiveCatalog({ read: signal => livingServices(caller, workloadOf(undefined), signal), kv, clock, log }));
 }

@@ -1,4 +1,4 @@
-import { isUnavailable, type KeyValue, type LivingService, type Logger, StoreAbsent } from '@platform/sdk';
+import { isProblem, isUnavailable, type KeyValue, type LivingService, type Logger, StoreAbsent } from '@platform/sdk';
 import { systemClock } from '../../base/clock.ts';
 import { DisposalStack } from '../../base/disposal-stack.ts';
 import type { Manifest } from '../../base/manifest.ts';
@@ -110,7 +110,8 @@ export class HostWorkload implements AsyncDisposable {
         { params: { service: id }, body: { vertical, version, label: title } },
       )
       .catch(error => {
-        if (!isUnavailable(error)) throw error;
+        // A registry of an older release does not know the question: while it is replaced, verticals start all the same.
+        if (!isUnavailable(error) && !(isProblem(error) && error.status === 404)) throw error;
         this.log.warn({ service: id, err: error }, 'the registry does not know yet that this machine has the plugin');
       });
     const { life } = (answer ?? {}) as Partial<LivingService>;
@@ -121,7 +122,7 @@ export class HostWorkload implements AsyncDisposable {
   /** Does something with the registered services, now and whenever they change. */
   followServices(work: (services: readonly LivingService[]) => void): AsyncDisposable {
     const { log, kv } = this;
-    const catalog = new LiveCatalog({ read: () => livingServices(this.#caller, this.#workload), kv, clock: systemClock, log });
+    const catalog = new LiveCatalog({ read: signal => livingServices(this.#caller, this.#workload, signal), kv, clock: systemClock, log });
     catalog.follow(work);
     return catalog;
   }

@@ -205,6 +205,14 @@ describe('the life of a service of a vertical', () => {
     await by.bringBackVertical({ params: { service: 'loom' } });
     await seeOut();
     expect(await lives('weaving')).toEqual({ loom: 'known' });
+    const heard = Promise.withResolvers<void>();
+    await using _heard = await world.kv.subscribe('sys:verticals:changed', () => heard.resolve());
+    // What it registers is what it was: its life alone has changed, and that is told as well.
+    expect(await world.host.by(retail('loom', 'weaving')).registerVertical({ body: registration('weaving', ['loom']) })).toMatchObject({
+      changed: false,
+    });
+    await heard.promise;
+    expect(await lives('weaving')).toEqual({ loom: 'enabled' });
     await by.takeOutVertical({ params: { service: 'loom' } });
     await seeOut();
     expect(await lives('weaving')).toEqual({ loom: 'draining' });

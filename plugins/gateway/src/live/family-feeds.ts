@@ -20,10 +20,6 @@ export class FamilyFeeds implements AsyncDisposable {
     this.#declared = new Set([...declared, ...CLOSED]);
   }
 
-  get families(): readonly string[] {
-    return [...this.#feeds.keys()];
-  }
-
   /** Makes the feeds those of the services that are not gone. */
   async follow(services: readonly LivingService[]): Promise<void> {
     if (this.#disposed) return;

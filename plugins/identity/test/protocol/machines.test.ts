@@ -149,7 +149,7 @@ describe('a workload', () => {
     expect(exchange.status).toBe(400);
   });
 
-  test('G-K-09 of a service that is gone is taken back with what it gave to roles; what its successor was given since then stays', async () => {
+  test('of a service that is gone is taken back with what it gave to roles; what its successor was given since then stays', async () => {
     const scope = 'acme:ledger:book:read';
     const body = { vertical: 'acme', scopes: ['bus:produce'] };
     for (const name of ['ledger', 'ledger-post', 'keeper']) await world.registry.putWorkload({ params: { name }, body });

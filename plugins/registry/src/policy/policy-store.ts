@@ -106,7 +106,7 @@ export class PolicyStore {
     const { env_id, service, subject, relation, object } = body;
     const row = { relation_id: this.#ctx.platform.newId(), env_id, service, subject, relation, object };
     return this.#ctx.db.tx(async tx => {
-      // A row that was inserted has no transaction yet that ended it.
+      // PostgreSQL sets xmax on a row that was there before; on one that this statement inserted it is 0.
       const [{ added, ...stored }] = await tx.sql<[Relation & { added: boolean }]>`
         insert into policy_relations ${tx.sql.row(row)}
         on conflict (env_id, service, subject, relation, object) do update set object = excluded.object returning *, xmax = 0 as added`;

@@ -66,20 +66,29 @@ export class VerticalLives {
     return this.#one(service);
   }
 
-  /** In the transaction of a registration: what it lists is enabled, and what it dropped is gone where none of its processes is left. */
-  async registered(tx: RegistryTx, vertical: string, services: readonly string[]): Promise<void> {
+  /**
+   * In the transaction of a registration: what it lists is enabled, and what it dropped is gone where none of its processes is left. Whether
+   * any life changed by it.
+   */
+  async registered(tx: RegistryTx, vertical: string, services: readonly string[]): Promise<boolean> {
     const known = await tx.sql<Row[]>`
       select service, vertical, life, withdrawn from vertical_services where vertical = ${vertical} or service = any(${[...services]})
       order by service for update`;
+    let moved = false;
     for (const service of services) {
       const row = known.find(each => each.service === service);
       this.#refuseTaken(service, vertical, row);
       if (row?.life === 'enabled' && row.vertical === vertical) continue;
       await this.#move(tx, { service, vertical, life: 'enabled', before: row?.life ?? null });
+      moved = true;
     }
     const dropped = known.filter(row => row.vertical === vertical && row.life === 'enabled' && !services.includes(row.service));
-    for (const { service, life } of dropped)
-      if (await this.#isAtRest(service)) await this.#move(tx, { service, vertical, life: 'gone', before: life });
+    for (const { service, life } of dropped) {
+      if (!(await this.#isAtRest(service))) continue;
+      await this.#move(tx, { service, vertical, life: 'gone', before: life });
+      moved = true;
+    }
+    return moved;
   }
 
   /** Services that somebody took out: what is registered of them does not count. */

@@ -3,7 +3,7 @@ import { notModified, reply, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Registration } from '../../contract/schema/service.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { registrationWithout } from './registration-without.ts';
-import type { VerticalLives } from './vertical-lives.ts';
+import { instancesKey, type VerticalLives } from './vertical-lives.ts';
 
 interface Row {
   readonly vertical: string;
@@ -37,23 +37,23 @@ export class Verticals {
       level && !machineOnly ? [{ scope, grants: level }] : [],
     );
     if (vertical !== 'platform') await this.#ctx.services.identity.putGrants({ params: { vertical }, body: { scopes: grants } });
-    const changed = await this.#keep(body);
-    if (changed) await this.#lives.tell();
+    const { changed, moved } = await this.#keep(body);
+    if (changed || moved) await this.#lives.tell();
     return { vertical, version, changed };
   }
 
-  #keep(body: Registration): Promise<boolean> {
+  #keep(body: Registration): Promise<{ changed: boolean; moved: boolean }> {
     const { vertical, version } = body;
     const services = body.services.map(({ service }) => service);
     const digest = createHash('sha256').update(JSON.stringify(body)).digest('hex');
     return this.#ctx.db.tx(async tx => {
-      if (vertical !== 'platform') await this.#lives.registered(tx, vertical, services);
+      const moved = vertical !== 'platform' && (await this.#lives.registered(tx, vertical, services));
       const rows = await tx.sql<object[]>`
         insert into verticals (vertical, registration, services, digest) values (${vertical}, ${tx.sql.json(body)}, ${services}, ${digest})
         on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
         returning 1`;
       if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical, version });
-      return rows.length > 0;
+      return { changed: rows.length > 0, moved };
     });
   }
 
@@ -140,7 +140,7 @@ export class Verticals {
   }
 
   async #up(services: readonly string[]): Promise<Set<string>> {
-    const answers = await this.#ctx.kv.pipeline(services.map(service => ['HLEN', `captain:svc:${service}`])).catch(() => []);
+    const answers = await this.#ctx.kv.pipeline(services.map(service => ['HLEN', instancesKey(service)])).catch(() => []);
     return new Set(services.filter((_, index) => Number(answers[index]) > 0));
   }
 }
