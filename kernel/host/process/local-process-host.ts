@@ -9,9 +9,7 @@ import {
   type ControlRequest,
   type HealthAnswer,
   type InstanceRegistry,
-  type KeyValue,
   type KnownProcess,
-  type Logger,
   type MachineUsage,
   type ProcessHost,
   type ProcessId,
@@ -31,35 +29,11 @@ import { publishEnrollment } from '../machine/enrollment.ts';
 import { directoryStore } from '../service/key-value-port.ts';
 import { FIRST_SOCKET, launchChild } from './child-launch.ts';
 import { ControlSocket, controlSocketPath } from '../machine/control-socket.ts';
-import type { HealthLook } from './health-look.ts';
+import type { LocalProcessHostOptions } from './local-process-host-options.ts';
 import { ListenerSockets } from './listener-sockets.ts';
 import { ProcessNotes } from './process-notes.ts';
 import { companionsOf, MachineLoad, processUsage } from '../machine/process-usage.ts';
-import type { Releases } from '../machine/releases.ts';
 import { type RunnableService, RunnableServices } from './runnable-services.ts';
-
-export interface LocalProcessHostOptions {
-  readonly ip: string;
-  readonly dataDir: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly services: readonly RunnableService[];
-  /** What a process of the service is told, made anew for every start: enrollment secrets live 120 s. Fails while a store is away. */
-  readonly bootstrap: (service: RunnableService) => Promise<Bootstrap>;
-  /** Of what every process is told. One that was told something else is not kept by the next host. */
-  readonly told: string;
-  readonly build: () => string;
-  readonly releases: Releases;
-  readonly health: HealthLook;
-  readonly kv: KeyValue;
-  readonly log: Logger;
-  readonly leave: () => void;
-  /** What the machine at an address must know to join. */
-  readonly invite: (ip: string, services: readonly string[]) => Promise<object>;
-  /** Reads the folder of a plugin from outside, behind walls. */
-  readonly read: (directory: string) => Promise<RunnableService>;
-  /** So long without a sign of life, and a process is ended; 10 s when absent. */
-  readonly silentMs?: number;
-}
 
 interface Living extends ProcessId {
   readonly child: ChildProcess;

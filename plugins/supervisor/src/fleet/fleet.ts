@@ -1,9 +1,8 @@
-import type { InstanceRow, KeyValue, KnownProcess, Logger, ProcessHost } from '@platform/sdk';
+import type { InstanceRow, KnownProcess } from '@platform/sdk';
 import {
   type FleetEffect,
   type FleetEvent,
   type FleetLife,
-  type FleetSettings,
   NEW_FLEET,
   runOf,
   type Slot,
@@ -12,34 +11,14 @@ import {
 } from '../life/fleet-life.ts';
 import type { LifeEffect, LifeEvent } from '../life/instance-life.ts';
 import type { UpgradeEffect, UpgradeEvent } from '../life/upgrade-life.ts';
-import type { AlertBook } from './alert-book.ts';
 import { Changes } from './changes.ts';
 import { Deadlines } from './deadlines.ts';
+import type { FleetParts } from './fleet-parts.ts';
 import { HealthLooks } from './instances/health-looks.ts';
 import { Incidents } from './instances/incidents.ts';
 import { Instance } from './instances/instance.ts';
 import { InstanceRows } from './instances/instance-rows.ts';
 import { ownerOf, ProcessMaking } from './instances/process-making.ts';
-import type { PlacementRefusal } from './placement-gate.ts';
-import type { PortReservations } from './port-reservations.ts';
-
-export interface FleetParts {
-  readonly machine: ProcessHost;
-  readonly kv: KeyValue;
-  readonly ports: PortReservations;
-  readonly alerts: AlertBook;
-  readonly settings: FleetSettings;
-  readonly log: Logger;
-  readonly now: () => Date;
-  readonly newId: () => string;
-  readonly versionOf: (service: string) => string;
-  /** Why the service may not start here now, asked again before an attempt of the last resort (SUP-031). */
-  readonly refusal: (service: string) => Promise<PlacementRefusal | undefined>;
-  /** Hears how an upgrade goes on. */
-  readonly tell: (progress: { run: UpgradeRun; service: string; phase: string; percent: number; message: string }) => void;
-  /** Something about an instance changed. */
-  readonly changed: (slot: Slot | undefined, instance: Instance) => void;
-}
 
 /** Carries out on this machine what {@link stepFleet} decides of all its instances. */
 export class Fleet {
