@@ -13,7 +13,7 @@ export default defineConfig({
     include: split ? files(['first', ...SPLIT_ONLY]) : ['e2e/{journeys,sign-in}/*.test.ts'],
     exclude: ['**/node_modules/**', ...(split ? [] : files(SPLIT_ONLY))],
     // When a test fails, it says what was on the screens and in the logs.
-    setupFiles: ['e2e/fixtures/evidence.ts'],
+    setupFiles: ['e2e/fixtures/browser/evidence.ts'],
     pool: 'forks',
     execArgv: ['--disable-warning=ExperimentalWarning'],
     maxWorkers: 1,

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
+import { ConsoleVisit, MODE } from '../fixtures/browser/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { Witness } from '../fixtures/witness.ts';
 

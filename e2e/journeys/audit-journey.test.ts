@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
+import { ConsoleVisit, MODE } from '../fixtures/browser/console-visit.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 

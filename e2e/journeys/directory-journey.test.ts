@@ -1,10 +1,10 @@
 import { SYSTEM } from '@platform/sdk';
 import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
+import { ConsoleVisit, MODE } from '../fixtures/browser/console-visit.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
-import { shoot } from '../fixtures/shots.ts';
+import { shoot } from '../fixtures/browser/shots.ts';
 
 const BABS = 'babs@example.org';
 const USER = 'urn:ietf:params:scim:schemas:core:2.0:User';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { openAccount } from '../fixtures/account.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { LiveWire } from '../fixtures/live-wire.ts';

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { Platform } from '../fixtures/platform.ts';
-import { shoot } from '../fixtures/shots.ts';
+import { shoot } from '../fixtures/browser/shots.ts';
 
 const split = process.env['PLATFORM_E2E_MODE'] === 'split';
 const shots = process.env['PLATFORM_E2E_SHOTS'];

@@ -1,9 +1,9 @@
 import { SYSTEM } from '@platform/sdk';
 import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ConsoleVisit, MODE } from '../fixtures/console-visit.ts';
+import { ConsoleVisit, MODE } from '../fixtures/browser/console-visit.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
-import { shoot } from '../fixtures/shots.ts';
+import { shoot } from '../fixtures/browser/shots.ts';
 
 describe(`messages and their pages, ${MODE}`, () => {
   const visit = ConsoleVisit.ofSuite();

@@ -7,7 +7,7 @@ import type { Sealed } from '@platform/sdk';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { inKeyValueOf } from '../fixtures/key-value.ts';
 import { Platform } from '../fixtures/platform.ts';

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
 import { Application, REDIRECT } from '../fixtures/application.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { Platform } from '../fixtures/platform.ts';
 

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { Witness } from '../fixtures/witness.ts';

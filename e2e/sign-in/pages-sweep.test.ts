@@ -4,9 +4,9 @@ import type { Locale } from '../../signin/messages.ts';
 import { ROUTED } from '../../signin/step.ts';
 import { openAccount } from '../fixtures/account.ts';
 import { Application } from '../fixtures/application.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
-import { lookAt } from '../fixtures/page-sight.ts';
+import { lookAt } from '../fixtures/browser/page-sight.ts';
 import { Platform } from '../fixtures/platform.ts';
 
 const EMAIL = 'hedy@example.org';

@@ -1,8 +1,8 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openAccount } from '../fixtures/account.ts';
-import { openBrowser } from '../fixtures/browser.ts';
-import { axeFindings, overhang, tabStops } from '../fixtures/page-sight.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
+import { axeFindings, overhang, tabStops } from '../fixtures/browser/page-sight.ts';
 import { Platform } from '../fixtures/platform.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeAt, stepAt } from '../../plugins/identity/src/mfa/totp.ts';
 import { AuthenticatorApp } from '../../plugins/identity/test/fixtures/authenticator.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { linkFor } from '../fixtures/mail.ts';
 import { Platform } from '../fixtures/platform.ts';

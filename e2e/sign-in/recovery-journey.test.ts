@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeAt, stepAt } from '../../plugins/identity/src/mfa/totp.ts';
 import { AuthenticatorApp } from '../../plugins/identity/test/fixtures/authenticator.ts';
 import { openAccount } from '../fixtures/account.ts';
-import { openBrowser } from '../fixtures/browser.ts';
+import { openBrowser } from '../fixtures/browser/browser.ts';
 import { inDatabaseOf } from '../fixtures/database.ts';
 import { linkFor } from '../fixtures/mail.ts';
-import { axeFindings, lookAt } from '../fixtures/page-sight.ts';
+import { axeFindings, lookAt } from '../fixtures/browser/page-sight.ts';
 import { enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { Platform } from '../fixtures/platform.ts';
-import { shoot } from '../fixtures/shots.ts';
+import { shoot } from '../fixtures/browser/shots.ts';
 
 const KAY = 'kay@example.org';
 const PASSWORD = 'mauchly drew it on a napkin';

@@ -2,11 +2,11 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Wallet } from '../../plugins/identity/test/fixtures/wallet.ts';
 import { CHOSEN, World } from '../../plugins/identity/test/fixtures/world.ts';
-import { findChromium } from '../fixtures/chromium.ts';
+import { findChromium } from '../fixtures/browser/chromium.ts';
 import { watchBrowser } from '../fixtures/watched.ts';
 import { serveOrigin } from '../fixtures/service-origin.ts';
-import { axeFindings, tabStops } from '../fixtures/page-sight.ts';
-import { shoot } from '../fixtures/shots.ts';
+import { axeFindings, tabStops } from '../fixtures/browser/page-sight.ts';
+import { shoot } from '../fixtures/browser/shots.ts';
 
 const HOST = 'auth.prod.wallets.localhost';
 const ORIGIN = `https://${HOST}:8443`;

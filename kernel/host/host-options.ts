@@ -1,6 +1,6 @@
 import type { PqMode } from '../identity/certificates/tls.ts';
 import type { BackendLimits } from '../routing/connection-pool.ts';
-import type { Invitation } from './machine/invitation.ts';
+import type { Invitation } from './machine/enrollment/invitation.ts';
 
 export interface HostOptions {
   readonly domain: string;

@@ -18,7 +18,7 @@ import { type Bootstrap, LOOPBACK, platformHost } from './boot/bootstrap.ts';
 import { PARTS, wire } from './boot/wiring.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { instanceRow } from './machine/instance-row.ts';
-import { mintFor } from './machine/mint.ts';
+import { mintFor } from './machine/enrollment/mint.ts';
 import { tolerateAbsence } from './machine/tolerate-absence.ts';
 import { consumerBus, registerVertical } from './platform-calls.ts';
 import { policyReload } from './policy/policy-reload.ts';

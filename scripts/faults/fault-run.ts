@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { newId } from '@platform/kernel/base/ids';
-import { check, type Violation } from './checker.ts';
+import { check, type Violation } from './history/checker.ts';
 import type { FaultStack } from './fault-stack.ts';
 import { FAULTS, FILL_DISK, fillDisk } from './faults.ts';
-import { History, nameOf, type Received, type Sent } from './history.ts';
+import { History, nameOf, type Received, type Sent } from './history/history.ts';
 import { Patience } from './patience.ts';
 import { Seeded } from '@platform/kernel/test/seeded';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FaultStack } from './fault-stack.ts';
-import type { History } from './history.ts';
+import type { History } from './history/history.ts';
 import type { Seeded } from '@platform/kernel/test/seeded';
 
 /** Makes a fault and heals it. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Sent } from './history.ts';
+import type { Sent } from './history/history.ts';
 
 export interface ShopOrder {
   readonly database: { readonly host: string; readonly port: number; readonly database: string };

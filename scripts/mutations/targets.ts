@@ -17,13 +17,13 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/host/keys/service-keys.ts', tests: ['kernel/host/keys/service-keys.test.ts'] },
   { file: 'kernel/host/plugin/plugin-watch.ts', tests: ['kernel/host/plugin/plugin-watch.test.ts'] },
   {
-    file: 'kernel/storage/valkey/journal.ts',
-    tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
+    file: 'kernel/storage/valkey/journal/journal.ts',
+    tests: ['kernel/storage/valkey/journal/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
   },
-  { file: 'kernel/storage/valkey/whole-commands.ts', tests: ['kernel/storage/valkey/journal.test.ts'] },
+  { file: 'kernel/storage/valkey/whole-commands.ts', tests: ['kernel/storage/valkey/journal/journal.test.ts'] },
   {
     file: 'kernel/storage/valkey/write-stream.ts',
-    tests: ['kernel/storage/valkey/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
+    tests: ['kernel/storage/valkey/journal/journal.test.ts', 'kernel/storage/valkey/embedded-valkey.test.ts'],
   },
   { file: 'kernel/identity/certificates/trust-anchors.ts', tests: ['kernel/identity/certificates/trust-anchors.test.ts'] },
   {
@@ -46,7 +46,7 @@ export const TARGETS: readonly Target[] = [
     tests: ['plugins/identity/test/protocol/authorization.test.ts', 'plugins/identity/test/sign-in/sign-in.test.ts'],
   },
   {
-    file: 'plugins/identity/src/protocol/token-exchange.ts',
+    file: 'plugins/identity/src/protocol/tokens/token-exchange.ts',
     tests: ['plugins/identity/test/protocol/machines.test.ts', 'plugins/identity/test/protocol/given-tokens.test.ts'],
   },
   {

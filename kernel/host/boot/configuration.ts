@@ -1,5 +1,5 @@
 import { Type, type TSchema } from '@platform/sdk';
-import { Validator } from '../../http/schema.ts';
+import { Validator } from '../../http/schema/schema.ts';
 import { LOOPBACK } from './bootstrap.ts';
 import { DEFAULT_LIMITS } from '../../routing/connection-pool.ts';
 

@@ -6,7 +6,7 @@ import { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import type { HostOptions } from '../host-options.ts';
 import { lockDataDir } from '../machine/data-dir-lock.ts';
 import { importPlugin } from '../plugin/loader.ts';
-import { mintFor } from '../machine/mint.ts';
+import { mintFor } from '../machine/enrollment/mint.ts';
 import { readAll } from '../plugin/plugin-intake.ts';
 import { poolOptions } from './pool-options.ts';
 import { migrateService } from '../service/service-migrations.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, formatFaults, KERNEL_CONFIG, readConfig } from './configuration.ts';
-import { readInvitation } from '../machine/invitation.ts';
+import { readInvitation } from '../machine/enrollment/invitation.ts';
 import type { HostOptions } from '../host-options.ts';
 import { shippedServices } from '../plugin/plugin-intake.ts';
 

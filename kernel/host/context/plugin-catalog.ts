@@ -1,7 +1,7 @@
 import type { AnyContract, Context } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import { foreignCheck } from '../../http/foreign-schema.ts';
-import { Validator } from '../../http/schema.ts';
+import { foreignCheck } from '../../http/schema/foreign-schema.ts';
+import { Validator } from '../../http/schema/schema.ts';
 import { catalogActions } from '../catalog-actions.ts';
 import { livingServices } from '../platform-calls.ts';
 import { LiveCatalog } from './live-catalog.ts';

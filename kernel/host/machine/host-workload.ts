@@ -13,7 +13,7 @@ import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from '../
 import { LiveCatalog } from '../context/live-catalog.ts';
 import { livingServices } from '../platform-calls.ts';
 import { directoryStore, keyValuePort } from '../service/key-value-port.ts';
-import { mintFor } from './mint.ts';
+import { mintFor } from './enrollment/mint.ts';
 
 /**
  * The host as a caller of services: it says who the verticals it starts are, because they must not say so themselves (day-one, Plugins).

@@ -10,8 +10,8 @@ import { eventually } from '../../storage/fixtures/eventually.ts';
 import type { KeyValue } from '../../storage/key-value.ts';
 import { startedAt } from '../../storage/process-record.ts';
 import { ProcessWorld, startReady } from '../fixtures/process-world.ts';
-import { launchChild } from './child-launch.ts';
-import { childEnvironment } from './child-environment.ts';
+import { launchChild } from './child/child-launch.ts';
+import { childEnvironment } from './child/child-environment.ts';
 import type { LocalProcessHost } from './local-process-host.ts';
 
 const GROUP_CHILD = fileURLToPath(new URL('../fixtures/group-child.ts', import.meta.url));

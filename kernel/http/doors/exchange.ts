@@ -4,7 +4,7 @@ import type { FieldFault, Request } from '@platform/sdk';
 import { newId } from '../../base/ids.ts';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import { type Peer, peerOf } from '../../identity/certificates/tls.ts';
-import { characterFaults } from '../schema.ts';
+import { characterFaults } from '../schema/schema.ts';
 
 export const CORRELATION_HEADER = 'x-platform-correlation-id';
 const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;

@@ -10,8 +10,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { ValkeyBridge } from './bridge.ts';
-import { Journal, sizeOf } from './journal.ts';
-import { replay } from './replay.ts';
+import { Journal, sizeOf } from './journal/journal.ts';
+import { replay } from './journal/replay.ts';
 import { readSnapshotPlace } from './snapshot-place.ts';
 import { followWrites } from './write-stream.ts';
 

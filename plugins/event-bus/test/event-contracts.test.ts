@@ -1,7 +1,7 @@
 import { event, Type } from '@platform/sdk/contract';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Manifest } from '../../../kernel/base/manifest.ts';
-import { checkManifest } from '../../../kernel/host/plugin/checks.ts';
+import { checkManifest } from '../../../kernel/host/plugin/checks/checks.ts';
 import { manifestOf } from '../../../kernel/base/manifest.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { registry } from '@platform/registry/contract';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { checkManifest } from '../../../kernel/host/plugin/checks.ts';
+import { checkManifest } from '../../../kernel/host/plugin/checks/checks.ts';
 import { manifestOf } from '../../../kernel/base/manifest.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { newId } from '../../../kernel/base/ids.ts';

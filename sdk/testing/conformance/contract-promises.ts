@@ -1,5 +1,5 @@
-import { checkManifest } from '@platform/kernel/host/plugin/checks';
-import { formatFinding } from '@platform/kernel/host/plugin/finding';
+import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
+import { formatFinding } from '@platform/kernel/host/plugin/checks/finding';
 import { expect, test } from 'vitest';
 import type { BootedHost } from '../boot.ts';
 import type { ConformanceSubject } from './conformance-subject.ts';

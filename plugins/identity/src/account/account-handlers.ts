@@ -4,10 +4,10 @@ import type { MfaChallenge } from '../mfa/mfa-challenge.ts';
 import type { MfaEnrolment } from '../mfa/mfa-enrolment.ts';
 import type { AccountAdministration } from './account-administration.ts';
 import type { AccountRequests } from './account-requests.ts';
-import type { EmailVerification } from './email-verification.ts';
+import type { EmailVerification } from './sign-up/email-verification.ts';
 import type { OwnAccount } from './own-account.ts';
 import type { PasswordReset } from './password/password-reset.ts';
-import type { SignUp } from './sign-up.ts';
+import type { SignUp } from './sign-up/sign-up.ts';
 
 interface Parts {
   readonly account: OwnAccount;

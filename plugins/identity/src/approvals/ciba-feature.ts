@@ -2,7 +2,7 @@ import { isId } from '@platform/sdk';
 import type Provider from 'oidc-provider';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { People } from '../people/people.ts';
-import type { TokenVerifier } from '../protocol/token-verifier.ts';
+import type { TokenVerifier } from '../protocol/tokens/token-verifier.ts';
 import type { Realm } from '../realms.ts';
 import type { CibaNotice } from './ciba-notice.ts';
 

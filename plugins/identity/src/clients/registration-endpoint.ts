@@ -5,7 +5,7 @@ import type { ClientDirectory } from './client-directory.ts';
 import type { Ctx, IdentityTx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { scopeList } from '../access/scope-name.ts';
-import type { TokenVerifier } from '../protocol/token-verifier.ts';
+import type { TokenVerifier } from '../protocol/tokens/token-verifier.ts';
 import type { Workloads } from '../access/workloads.ts';
 import type { VerticalHomes } from './vertical-homes.ts';
 import { MetadataRefused } from './client-metadata.ts';

@@ -8,7 +8,7 @@ import { RegisteredClients } from '../clients/registered-clients.ts';
 import { RegistrationEndpoint } from '../clients/registration-endpoint.ts';
 import { RegisteredHomes } from '../clients/vertical-homes.ts';
 import { Protocol } from '../protocol/protocol.ts';
-import { TokenExchange } from '../protocol/token-exchange.ts';
+import { TokenExchange } from '../protocol/tokens/token-exchange.ts';
 import type { Ctx } from '../context.ts';
 import type { GroundParts } from './ground-parts.ts';
 

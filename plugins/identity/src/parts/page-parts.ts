@@ -3,7 +3,7 @@ import { Arrival } from '../account/arrival.ts';
 import { PasswordChange } from '../account/password/password-change.ts';
 import { PasswordDesk } from '../account/password/password-desk.ts';
 import { SignInMeans } from '../account/sign-in-means.ts';
-import { SignUpPolicy } from '../account/sign-up-policy.ts';
+import { SignUpPolicy } from '../account/sign-up/sign-up-policy.ts';
 import { StepTokens } from '../account/step-tokens.ts';
 import { AccountSelection } from '../approvals/account-selection.ts';
 import { AccountSource } from '../approvals/account-source.ts';

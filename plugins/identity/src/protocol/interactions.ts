@@ -1,5 +1,5 @@
 import { interactionPolicy, type Interaction, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Invited } from '../account/invited.ts';
+import type { Invited } from '../account/sign-up/invited.ts';
 import { consentFlowOf } from '../approvals/consent-flow.ts';
 import { type Consents, flowOf } from '../approvals/consents.ts';
 import type { ClientDirectory } from '../clients/client-directory.ts';

@@ -17,8 +17,8 @@ import { configurationOf, type ConfigurationParts, showError } from './configura
 import { SESSION_COOKIE } from './configuration/cookies.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { END_SESSION, RelyingPartyLogout } from './relying-party-logout.ts';
-import { answerForJwt, userinfo } from './token-answers.ts';
-import { EXCHANGE_PARAMETERS, type TokenExchange } from './token-exchange.ts';
+import { answerForJwt, userinfo } from './tokens/token-answers.ts';
+import { EXCHANGE_PARAMETERS, type TokenExchange } from './tokens/token-exchange.ts';
 import { answerJson } from './json-answer.ts';
 
 const MAX_PROVIDERS = 500;

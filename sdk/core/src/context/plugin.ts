@@ -4,7 +4,7 @@ import type { PayloadOf } from '../data/tx.ts';
 import type { Connection, NodeExchange, RawExchange } from '../request/exchange.ts';
 import type { HandlerResult, Request, RequestOf } from '../request/request.ts';
 import type { Context } from './context.ts';
-import type { TaskPayload, TaskRun, TasksOf } from './task-queue.ts';
+import type { TaskPayload, TaskRun, TasksOf } from './work/task-queue.ts';
 import type { StreamItem, Delivery } from '../request/delivery.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;

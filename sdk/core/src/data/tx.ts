@@ -4,7 +4,7 @@ import type { Caller } from '../request/caller.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { EventDef } from '../contract/event.ts';
 import type { Sql } from './sql.ts';
-import type { EnqueueOptions, TaskPayload, TasksOf } from '../context/task-queue.ts';
+import type { EnqueueOptions, TaskPayload, TasksOf } from '../context/work/task-queue.ts';
 
 export type PayloadOf<C extends AnyContract, N extends keyof C['events']> = C['events'][N] extends EventDef<infer S> ? Static<S> : never;
 

@@ -1,6 +1,6 @@
 import type { NodeExchange, SealedBox } from '@platform/sdk';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
-import type { Invited } from '../../account/invited.ts';
+import type { Invited } from '../../account/sign-up/invited.ts';
 import { actorToken, cibaFeature } from '../../approvals/ciba-feature.ts';
 import type { CibaNotice } from '../../approvals/ciba-notice.ts';
 import type { Consents } from '../../approvals/consents.ts';
@@ -15,8 +15,8 @@ import type { FoundAccount } from '../found-account.ts';
 import type { Realm } from '../../realms.ts';
 import type { Sessions } from '../../sign-in/sessions.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
-import { tokenClaims } from '../token-claims.ts';
-import type { TokenVerifier } from '../token-verifier.ts';
+import { tokenClaims } from '../tokens/token-claims.ts';
+import type { TokenVerifier } from '../tokens/token-verifier.ts';
 import type { Workloads } from '../../access/workloads.ts';
 import { certificateFeature } from './certificate-feature.ts';
 import { COOKIES } from './cookies.ts';

@@ -1,0 +1,86 @@
+import type { AnyRoute } from '@platform/sdk';
+import type { Manifest } from '../../../base/manifest.ts';
+import { gateActions } from '../../../http/operation.ts';
+import type { AddFinding } from './finding.ts';
+
+const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
+/** Paths that documents fix without a version (C31, doc3). */
+const UNVERSIONED =
+  /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
+
+/** Routes, who may use them, and the actions that they name (E030 to E044). */
+export function checkRoutes(manifest: Manifest, add: AddFinding): void {
+  const seen = new Set<string>();
+  for (const [name, route] of Object.entries(manifest.routes)) {
+    const where = `routes.${name}`;
+    const gate = route.options.gate as AnyRoute['options']['gate'] | undefined;
+    if (gate === undefined || gate === null) {
+      add('E030', `${where}.gate`, 'The route has no gate.', "Name an action, or write { public: 'why nobody is asked' }.");
+      continue;
+    }
+    checkGate(manifest, where, gate, add);
+    checkOptions(manifest, where, route, add);
+    const key = `${route.method} ${route.path.replaceAll(/\{[^}]+\}/g, '{}')}`;
+    if (seen.has(key))
+      add('E036', `${where}.path`, `Another route already answers ${route.method} ${route.path}.`, 'Change the path or the method.');
+    seen.add(key);
+  }
+  checkActions(manifest, add);
+}
+
+function checkGate(manifest: Manifest, where: string, gate: AnyRoute['options']['gate'], add: AddFinding): void {
+  for (const action of gateActions(gate) ?? []) {
+    if (!(action in manifest.actions))
+      add(
+        'E031',
+        `${where}.gate`,
+        `No action '${action}'.`,
+        `Declare it, or use one of: ${Object.keys(manifest.actions).join(', ') || '(none declared)'}.`,
+      );
+  }
+  if (typeof gate === 'object' && 'public' in gate && gate.public.trim().length < 8)
+    add('E032', `${where}.gate`, 'A public route needs a reason.', 'Write why nobody is asked.');
+  if (typeof gate === 'object' && 'signedIn' in gate && gate.signedIn.trim().length < 8)
+    add('E032', `${where}.gate`, 'A route for every signed-in person needs a reason.', 'Write why no action is asked.');
+  if (typeof gate === 'object' && 'authenticated' in gate && gate.authenticated.trim().length < 8)
+    add('E032', `${where}.gate`, 'A route for every valid credential needs a reason.', 'Write why no action is asked.');
+}
+
+function checkOptions(manifest: Manifest, where: string, { door, path, options }: AnyRoute, add: AddFinding): void {
+  for (const code of options.problems ?? [])
+    if (!(code in manifest.problems)) add('E033', `${where}.problems`, `No problem '${code}'.`, 'Declare it under `problems`.');
+  for (const event of options.emits ?? [])
+    if (!(event in manifest.events)) add('E034', `${where}.emits`, `No event '${event}'.`, 'Declare it under `events`.');
+  if (options.dispatch && (door !== 'request' || typeof options.gate !== 'string'))
+    add(
+      'E037',
+      `${where}.dispatch`,
+      'An action of operators is a request whose gate names one action.',
+      'Name one action in the gate, or take `dispatch` away.',
+    );
+  if (options.errors && door !== 'raw' && door !== 'node')
+    add(
+      'E038',
+      `${where}.errors`,
+      'Callers of this door read problems (RFC 9457).',
+      'Use a raw or node door for an API of another standard, or take `errors` away.',
+    );
+  if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
+  if (manifest.vertical !== 'platform' && PLATFORM_DOORS.has(door))
+    add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');
+}
+
+function checkActions(manifest: Manifest, add: AddFinding): void {
+  const platform = manifest.vertical === 'platform';
+  for (const [action, { grants, title }] of Object.entries(manifest.actions)) {
+    if (!/^[a-z][a-z0-9]*(:[a-z][a-z0-9_]*){1,2}$/.test(action))
+      add('E040', `actions.${action}`, 'The action is not spelt service:resource:verb.', `Use '${manifest.id}:…:…'.`);
+    else if (!platform && !action.startsWith(`${manifest.id}:`))
+      add('E041', `actions.${action}`, 'The action belongs to another service.', `Start it with '${manifest.id}:'.`);
+    if (!title) add('W042', `actions.${action}`, 'The action has no title.', 'Say in a few words what may be done; consent pages show it.');
+    if (grants && !['read', 'write', 'admin'].includes(grants))
+      add('E043', `actions.${action}.grants`, `'${String(grants)}' is no level.`, 'Use read, write or admin.');
+  }
+  for (const capability of manifest.capabilities)
+    if (!platform) add('E044', 'capabilities', `'${capability}' is for platform services.`, 'Remove it.');
+}
