@@ -7,6 +7,7 @@ import type { Manifest } from '../base/manifest.ts';
 import { InternalListener } from '../http/internal-listener.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import type { Authority } from '../identity/certificates/trust-anchors.ts';
+import type { Verifier } from '../identity/tokens/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { Relay } from '../outbox/relay/relay.ts';
 import type { Directory } from '../routing/directory.ts';
@@ -65,6 +66,7 @@ interface ProcessParts {
   readonly telemetry: Telemetry;
   readonly port: number;
   readonly caller: ServiceCaller;
+  readonly verifier: Verifier;
   readonly kv: KeyValue;
   readonly directory: Directory;
   readonly relay: Relay;
@@ -82,6 +84,7 @@ export class PlatformProcess implements AsyncDisposable {
   readonly telemetry: Telemetry;
   readonly port: number;
   readonly caller: ServiceCaller;
+  readonly verifier: Verifier;
   readonly kv: KeyValue;
   readonly #owned: DisposalStack;
   readonly #directory: Directory;
@@ -93,6 +96,7 @@ export class PlatformProcess implements AsyncDisposable {
     this.telemetry = parts.telemetry;
     this.port = parts.port;
     this.caller = parts.caller;
+    this.verifier = parts.verifier;
     this.kv = parts.kv;
     this.#directory = parts.directory;
     this.#relay = parts.relay;
@@ -184,12 +188,12 @@ async function startIn(owned: DisposalStack, options: PlatformProcessOptions): P
     directory.register(instanceRow(manifest, { ...bootstrap, port }, `${dataDir}/logs/${options.processName}.log`));
   await startTiers(manifests, { instances, signal: stopping.signal, progress, register });
 
-  const caller = wired.resolve(PARTS.caller);
+  const [caller, verifier] = [wired.resolve(PARTS.caller), wired.resolve(PARTS.verifier)];
   owned.own(hearPolicies({ caller, workloads, first, log, instance, clock, instances }));
   const workloadOf = (id: string) => workloads.byName.get(id) as Workload;
   registerVertical({ caller, services: manifests, manifests: bootstrap.manifests, workloadOf, log, signal: stopping.signal });
 
-  const made = PlatformProcess.of({ owned, telemetry, port, caller, kv, directory, relay, options });
+  const made = PlatformProcess.of({ owned, telemetry, port, caller, verifier, kv, directory, relay, options });
   for (const [id, each] of instances) made.instances.set(id, each);
   return made;
 }

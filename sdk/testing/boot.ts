@@ -1,21 +1,25 @@
-import { type AnyContract, type AnyPlugin, type Client, isProblem, type ProcessHost } from '@platform/sdk';
+import type { IncomingMessage } from 'node:http';
+import type { AnyContract, AnyPlugin, Client, ProcessHost } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
-import { newId } from '@platform/kernel/base/ids';
 import { platformHost } from '@platform/kernel/host/boot/bootstrap';
 import { readSettings } from '@platform/kernel/host/boot/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
+import type { ServiceInstance } from '@platform/kernel/host/service/service-instance';
+import type { Outgoing } from '@platform/kernel/http/operation-call';
 import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
 import { parseScopes } from '@platform/kernel/identity/tokens/scope-name';
 import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
 import { callerOf } from './caller-of.ts';
 import { Coverage } from './coverage.ts';
+import { type DirectCaller, directCall, type DirectInput, peerOf } from './direct-call.ts';
+import { type LogLine, readLog } from './log-lines.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
 import { stubbedServices } from './stubbed-services.ts';
 import { type SeenEvent, TestBus } from './test-bus.ts';
-import { type WireAnswer, type WireRequest, wireRequest } from './wire-request.ts';
+import { type WireAnswer, type WireRequest, wireAnswer, wireRequest } from './wire-request.ts';
 import { openTestStores, type TestStores } from './stores.ts';
 
 /** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
@@ -34,6 +38,21 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly processes?: ProcessHost;
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
+  /** What the log keeps; warnings and worse unless said otherwise. */
+  readonly logLevel?: 'debug' | 'info' | 'warn';
+}
+
+/** A request to a door, and who sends it: a persona with a token of its own, or with any other. */
+export interface DoorRequest {
+  readonly method?: string;
+  readonly persona?: Persona;
+  readonly token?: string;
+  readonly headers?: Record<string, string | string[]>;
+  readonly body?: WireRequest['body'];
+  readonly as?: { cert: string; key: string };
+  readonly host?: string;
+  /** Cuts the connection before the end of the body. */
+  readonly cut?: boolean;
 }
 
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
@@ -83,7 +102,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         production: false,
         dataDir,
         build: 'test',
-        logLevel: 'warn',
+        logLevel: options.logLevel ?? 'warn',
         edgePort: 8443,
         pqMode: 'strict',
         anchors: anchorsOf(authority),
@@ -112,41 +131,38 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   /** Calls as somebody, through the gate, without a wire. */
   by(persona: Persona): Client<C> {
-    this.#personas.set(persona.id, persona);
-    const instance = this.process.instances.get(this.manifest.id);
+    const identity = async () => ({ principal: persona.kind, scopes: parseScopes(persona.scopes.join(' ')), caller: callerOf(persona) });
     return new Proxy({} as Client<C>, {
       get:
         (_, name: string) =>
-        async (
-          input: {
-            params?: Record<string, string>;
-            query?: Record<string, unknown>;
-            body?: unknown;
-            targetEnvId?: string;
-            headers?: Record<string, string>;
-          } = {},
-        ) => {
-          const headers = { ...(input.targetEnvId ? { 'x-platform-target-env-id': input.targetEnvId } : {}), ...input.headers };
-          try {
-            const outgoing = await instance?.app.call(name, {
-              params: input.params ?? {},
-              query: input.query ?? {},
-              headers,
-              identity: async () => ({ principal: persona.kind, scopes: parseScopes(persona.scopes.join(' ')), caller: callerOf(persona) }),
-              body: async () => (input.body === undefined ? undefined : JSON.parse(JSON.stringify(input.body))),
-              correlationId: `test-${newId()}`,
-              signal: () => new AbortController().signal,
-              ip: '127.0.0.1',
-              hostname: platformHost(this.manifest.id, 'localhost'),
-              tenant: {},
-              peer: persona.kind === 'machine' ? { workload: persona.id, thumbprint: 'test' } : undefined,
-            });
-            return outgoing?.value;
-          } catch (error) {
-            if (isProblem(error)) this.coverage.seen(name, error.status, error.code);
-            throw error;
-          }
-        },
+        async (input: DirectInput = {}) =>
+          (await this.#direct(name, persona, identity, input)).value,
+    });
+  }
+
+  /**
+   * Calls an operation with a real token, which the process's own verifier reads, without a wire. The answer has its status and headers. A
+   * workload comes with its certificate; `token` is shown in place of the persona's own.
+   */
+  call(
+    name: string,
+    persona: Persona,
+    { token = this.mint.current(persona, this.manifest.id), ...input }: DirectInput & { token?: string } = {},
+  ) {
+    const { verifier } = this.process;
+    const peer = peerOf(persona);
+    const service = this.manifest.id;
+    const identity = () => verifier.verify({ authorization: `Bearer ${token}`, peer, service, tenantEnvId: undefined });
+    return this.#direct(name, persona, identity, input);
+  }
+
+  async #direct(name: string, persona: Persona, identity: DirectCaller['identity'], input: DirectInput): Promise<Outgoing> {
+    this.#personas.set(persona.id, persona);
+    const service = this.manifest.id;
+    const { app } = this.process.instances.get(service) as ServiceInstance;
+    return directCall(app, name, input, {
+      caller: { identity, peer: peerOf(persona), hostname: platformHost(service, 'localhost') },
+      refused: (status, code) => this.coverage.seen(name, status, code),
     });
   }
 
@@ -154,48 +170,43 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
    * A request to any door over the real listener: post-quantum mutual TLS, real headers, real body. With `as` it comes from a workload, with
    * `host` and `headers` as the ingress hands one on.
    */
-  fetch(
-    path: string,
-    {
-      method = 'GET',
-      persona,
-      token = persona && this.mint.token(persona, this.manifest.id),
-      headers,
-      body,
-      as: certificate,
-      host = platformHost(this.manifest.id, 'localhost'),
-      cut,
-    }: {
-      method?: string;
-      persona?: Persona;
-      token?: string;
-      headers?: Record<string, string | string[]>;
-      body?: WireRequest['body'];
-      as?: { cert: string; key: string };
-      host?: string;
-      /** Cuts the connection before the end of the body. */
-      cut?: boolean;
-    } = {},
-  ): Promise<WireAnswer> {
+  fetch(path: string, request: DoorRequest = {}): Promise<WireAnswer> {
+    return wireRequest(this.#door(path, request));
+  }
+
+  /** The same, answered when the head of the answer is there: its body comes as the service sends it. Destroy it to hang up. */
+  open(path: string, request: DoorRequest = {}): Promise<IncomingMessage> {
+    return wireAnswer(this.#door(path, request));
+  }
+
+  #door(path: string, { method = 'GET', persona, token, headers, body, as: certificate, host, cut }: DoorRequest): WireRequest {
     if (persona) this.#personas.set(persona.id, persona);
-    return wireRequest({
+    const own = platformHost(this.manifest.id, 'localhost');
+    const shown = token ?? (persona && this.mint.token(persona, this.manifest.id));
+    return {
       port: this.process.port,
       path,
       method,
-      servername: platformHost(this.manifest.id, 'localhost'),
+      servername: own,
       ca: this.stores.authority.pq.files.rootCertificate,
       minVersion: 'TLSv1.3',
       ecdhCurve: 'X25519MLKEM768',
       ...certificate,
       headers: {
-        host,
-        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        host: host ?? own,
+        ...(shown ? { authorization: `Bearer ${shown}` } : {}),
         ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}),
         ...headers,
       },
       body,
       cut,
-    });
+    };
+  }
+
+  /** What the processes of this service on these stores have logged, oldest first, as it stands in the file. */
+  get logged(): LogLine[] {
+    this.process.telemetry.flush();
+    return readLog(this.stores.dataDir, `test-${this.manifest.id}`);
   }
 
   /** A hand in the service's tables, under its own role. */

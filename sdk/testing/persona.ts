@@ -8,7 +8,8 @@ export interface Persona {
   readonly envId: string;
   readonly scopes: readonly string[];
   readonly email: string;
-  readonly vertical: string;
+  /** The vertical a workload's token names; none where there is none. */
+  readonly vertical: string | undefined;
 }
 
 const ENV = '00000000-0000-7000-8000-000000000002';
@@ -66,6 +67,7 @@ export class TokenMint {
   readonly #public: KeyObject;
 
   readonly #now: () => number;
+  readonly #held = new WeakMap<Persona, { readonly token: string; readonly at: number }>();
 
   /** `now` in milliseconds: tokens are as old as the clock under test says. */
   constructor(now: () => number = Date.now) {
@@ -77,6 +79,16 @@ export class TokenMint {
 
   get jwks(): { keys: JsonWebKey[] } {
     return { keys: [{ ...this.#public.export({ format: 'jwk' }), kid: this.kid, alg: 'EdDSA', use: 'sig' } as JsonWebKey] };
+  }
+
+  /** The token a persona has in its hands for a service, as its client sends it again and again; a new one each minute. */
+  current(persona: Persona, service: string): string {
+    const now = this.#now();
+    const held = this.#held.get(persona);
+    if (held && now - held.at < 60_000) return held.token;
+    const token = this.token(persona, service, persona.kind === 'machine' ? { cnf: { 'x5t#S256': 'test' } } : {});
+    this.#held.set(persona, { token, at: now });
+    return token;
   }
 
   /** A token for a persona and a service; `changes` overrides claims, `header` the JOSE header. */

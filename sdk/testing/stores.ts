@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { openStores, type Stores } from '@platform/kernel/host/boot/stores';
+import { connectKeyValue } from '@platform/kernel/storage/key-value';
+import { type ProcessRecord, readRecord } from '@platform/kernel/storage/process-record';
 import { type Authority, openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 
 export interface TestStores extends AsyncDisposable {
@@ -48,4 +51,20 @@ export async function openTestStores(options: { preferKeyValue?: 'wasm' | 'path'
     await owned[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** Kills the key-value store, with all that it had not written down, and ends when another one answers in its place. */
+export async function loseKeyValue({ dataDir, stores }: TestStores): Promise<void> {
+  const record = () => readRecord<ProcessRecord>(join(dataDir, 'run', 'kv.json'));
+  const lost = record();
+  if (lost === null) throw new Error('these stores have no key-value store of their own');
+  process.kill(lost.pid, 'SIGKILL');
+  const answers = async () => {
+    const { pid } = record() ?? lost;
+    if (pid === lost.pid) return false;
+    const store = await connectKeyValue(stores.keyValueUrl).catch(() => undefined);
+    await store?.close();
+    return store !== undefined;
+  };
+  while (!(await answers())) await delay(10);
 }

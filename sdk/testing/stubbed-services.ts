@@ -46,7 +46,7 @@ const askedByKernel = ({ personas, audits, bus }: Known): Record<string, Answers
     }),
     getWorkload: ({ params }: Asked) => {
       const persona = personas.get(params['name'] as string);
-      return { name: params['name'], vertical: persona?.vertical ?? 'platform', scopes: [...(persona?.scopes ?? [])] };
+      return { name: params['name'], vertical: persona ? persona.vertical : 'platform', scopes: [...(persona?.scopes ?? [])] };
     },
   },
   bus,

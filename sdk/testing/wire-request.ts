@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 
 /** A request over TLS, to the last byte as it is said here. */
@@ -20,22 +20,23 @@ export interface WireAnswer {
 }
 
 /** Sends a request on a connection of its own and reads the whole answer. */
-export function wireRequest({ body, cut = false, headers, ...options }: WireRequest): Promise<WireAnswer> {
+export async function wireRequest(request: WireRequest): Promise<WireAnswer> {
+  const response = await wireAnswer(request);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const bytes = Buffer.concat(chunks);
+  const text = bytes.toString('utf8');
+  return { status: response.statusCode ?? 0, headers: response.headers, body: bytes, text, json: jsonIn(text) };
+}
+
+/** Sends a request on a connection of its own; resolves with the head of the answer, whose body is still to come. */
+export function wireAnswer({ body, cut = false, headers, ...options }: WireRequest): Promise<IncomingMessage> {
   const whole = typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : undefined;
   const length = whole === undefined ? {} : { 'content-length': whole.length };
   return new Promise((resolve, reject) => {
     const outgoing = httpsRequest({ host: '127.0.0.1', agent: false, ...options, headers: { ...length, ...headers } });
-    outgoing.once('error', reject);
-    outgoing.once('response', response => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('error', reject);
-      response.once('end', () => {
-        const bytes = Buffer.concat(chunks);
-        const text = bytes.toString('utf8');
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: bytes, text, json: jsonIn(text) });
-      });
-    });
+    outgoing.on('error', reject);
+    outgoing.once('response', resolve);
     if (whole) return void outgoing.end(whole);
     for (const piece of (body as Iterable<Buffer> | undefined) ?? []) outgoing.write(piece);
     if (cut) outgoing.once('socket', socket => setImmediate(() => socket.destroy()));
