@@ -62,6 +62,11 @@ test('a manual clock runs what falls due, in its order, and stops what was dispo
   three[Symbol.dispose]();
   await clock.advance('2s');
   expect(ran).toEqual(['two at 2000', 'three at 3000', 'two at 4000', 'two at 6000']);
+  clock.pass('1h');
+  await clock.advance('1s');
+  expect([ran.length, clock.now().getTime()]).toEqual([4, 3_607_000]);
+  await clock.advance('1s');
+  expect(ran.at(-1)).toBe('two at 3608000');
 });
 
 test('a backoff doubles to its cap, and jitter only shortens it', () => {

@@ -8,8 +8,7 @@ import { readSettings } from '@platform/kernel/host/boot/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import type { ServiceInstance } from '@platform/kernel/host/service/service-instance';
 import type { Outgoing } from '@platform/kernel/http/operation-call';
-import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
-import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
+import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { parseScopes } from '@platform/kernel/identity/tokens/scope-name';
 import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
 import { callerOf } from './caller-of.ts';
@@ -18,7 +17,8 @@ import { type DirectCaller, directCall, type DirectInput, peerOf } from './direc
 import { type LogLine, readLog } from './log-lines.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
 import { stubbedServices } from './stubbed-services.ts';
-import { type SeenEvent, TestBus } from './test-bus.ts';
+import { servicePool } from './service-pool.ts';
+import { type DeliveryOptions, type SeenEvent, TestBus } from './test-bus.ts';
 import { type WireAnswer, type WireRequest, wireAnswer, wireRequest } from './wire-request.ts';
 import { openTestStores, type TestStores } from './stores.ts';
 
@@ -216,33 +216,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   /** The connections behind it. They see the rows of every environment. */
   async pool(): Promise<PostgresPool> {
-    if (!this.#pool) {
-      const { database } = this.stores.stores;
-      const leaf = await this.stores.authority.classical.issue({
-        commonName: `svc.${this.manifest.id}`,
-        names: [],
-        usages: ['client'],
-        days: 1,
-      });
-      const ssl = {
-        ca: this.stores.authority.classical.files.rootCertificate,
-        cert: leaf.chain,
-        key: leaf.key as string,
-        servername: 'postgres.platform.internal',
-      };
-      const { host, port, database: name } = database;
-      this.#pool = this.#owned.own(
-        new PostgresPool({
-          host,
-          port,
-          database: name,
-          user: roleOf(this.manifest.id),
-          schema: schemaOf(this.manifest.id),
-          ssl,
-          everyEnvironment: true,
-        }),
-      );
-    }
+    this.#pool ??= this.#owned.own(await servicePool(this.stores, this.manifest.id));
     return this.#pool;
   }
 
@@ -273,8 +247,18 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   }
 
   /** Delivers an event to the subscriptions of the contract and waits until they have handled it; a handler's error is this one's. */
-  deliver(event: string, envId: string, payload: object, id?: string): Promise<void> {
-    return this.#events.deliver(event, envId, payload, id);
+  deliver(event: string, envId: string, payload: object, options?: DeliveryOptions): Promise<void> {
+    return this.#events.deliver(event, envId, payload, options);
+  }
+
+  /** The families the service hears at this moment, once for each subscription, and those that its kernel hears for it. */
+  get families(): string[] {
+    return this.#events.families;
+  }
+
+  /** Tells the subscriptions of a family that the bus has cut events they had not read. */
+  loseEvents(family: string): void {
+    this.#events.lose(family);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -21,10 +21,21 @@ interface Wanted {
   readonly consumer_group: string;
   readonly stream_family: string;
   readonly types?: readonly string[];
+  readonly block_ms?: number;
+}
+interface Given {
+  readonly entries: readonly StreamEntry[];
+  readonly gaps?: readonly object[];
 }
 interface Reader {
   readonly wanted: Wanted;
-  readonly give: (entries: readonly StreamEntry[]) => void;
+  readonly give: (given: Given) => void;
+}
+/** How an event is delivered: the same `id` twice is one event delivered twice. */
+export interface DeliveryOptions {
+  readonly id?: string;
+  /** The stream it comes on: subscriptions that were made while the service runs hear it too, and those of other families do not. */
+  readonly family?: string;
 }
 /** One event on its way to one subscription. */
 interface Delivery {
@@ -45,6 +56,8 @@ export class TestBus {
   readonly #queued = new Map<string, Delivery[]>();
   readonly #held = new Map<string, Delivery>();
   readonly #readers = new Map<string, Reader>();
+  /** The family of every group that reads, by the group's whole name. */
+  readonly #groups = new Map<string, string>();
 
   constructor(manifest: Manifest, emitted: (name: string) => void) {
     [this.#manifest, this.#emitted] = [manifest, emitted];
@@ -65,8 +78,13 @@ export class TestBus {
       return { queued: message_ids.length, lost: [] };
     },
     extend: () => ({ extended: 0, lease_secs: 60, lost: [] }),
-    closeGroup: () => ({ closed: 0 }),
+    closeGroup: ({ body }: Asked) => ({ closed: Number(this.#groups.delete((body as Wanted).consumer_group)) }),
   };
+
+  /** The families that are read at this moment, once for each reader. */
+  get families(): string[] {
+    return [...this.#groups.values()].sort();
+  }
 
   /** Events of one name that were produced, waiting for at least `count` that fit. Fails after a while and says what came instead. */
   async events(name: string, count = 1, fits: (event: SeenEvent) => boolean = () => true): Promise<SeenEvent[]> {
@@ -91,16 +109,27 @@ export class TestBus {
   }
 
   /**
-   * Delivers one event to every subscription of the contract that wants it, and ends when all have handled it. A handler that throws fails
-   * this with its words. The same `id` twice is one event delivered twice.
+   * Delivers one event to every subscription that wants it, and ends when all have handled it. A handler that throws fails this with its
+   * words.
    */
-  async deliver(event: string, envId: string, payload: object, id: string = newId()): Promise<void> {
-    const wanting = Object.entries(this.#manifest.consumes).filter(([, wanted]) => wanted.event === event || wanted.event === '*');
+  async deliver(event: string, envId: string, payload: object, { id = newId(), family: stream }: DeliveryOptions = {}): Promise<void> {
+    const { consumes } = this.#manifest;
+    const declared = Object.entries(consumes).filter(
+      ([, wanted]) => (wanted.event === event || wanted.event === '*') && (stream ?? wanted.family) === wanted.family,
+    );
+    const made = [...this.#groups].map(([group, family]) => [nameOf(group), { family }] as const);
+    const wanting = [...declared, ...made.filter(([name, { family }]) => family === stream && !(name in consumes))];
     if (wanting.length === 0) {
-      const known = Object.values(this.#manifest.consumes).map(wanted => wanted.event);
+      const known = Object.values(consumes).map(wanted => wanted.event);
       throw new Error(`${this.#manifest.id} does not consume ${event}; it consumes ${known.join(', ') || 'nothing'}`);
     }
     await Promise.all(wanting.map(([group, { family }]) => this.#hand(group, { event, envId, family, payload, id })));
+  }
+
+  /** Tells every reader of a family that events were cut before it had read them. */
+  lose(family: string): void {
+    for (const { wanted, give } of [...this.#readers.values()])
+      if (wanted.stream_family === family) give({ entries: [], gaps: [{ stream_family: family }] });
   }
 
   async #hand(
@@ -142,30 +171,31 @@ export class TestBus {
     return { results: events.map((_, index) => ({ message_id: `${Date.now()}-${index}`, stream: 'test' })) };
   }
 
-  /** A consumer waits for what a test delivers, until it is stopped or its long poll ends. */
-  #consume(wanted: Wanted, signal: AbortSignal): Promise<{ entries: readonly StreamEntry[] }> {
+  /** A consumer waits for what a test delivers, until it is stopped; one that does not want to wait is answered at once. */
+  #consume(wanted: Wanted, signal: AbortSignal): Promise<Given> {
     return new Promise(resolve => {
       const key = newId();
-      const end = (entries: readonly StreamEntry[]) => {
+      const end = (given: Given) => {
         this.#readers.delete(key);
-        resolve({ entries });
+        resolve(given);
       };
-      if (signal.aborted) return end([]);
-      signal.addEventListener('abort', () => end([]), { once: true });
+      if (signal.aborted) return end({ entries: [] });
+      signal.addEventListener('abort', () => end({ entries: [] }), { once: true });
+      this.#groups.set(wanted.consumer_group, wanted.stream_family);
       const reader = { wanted, give: end };
       this.#readers.set(key, reader);
       this.#feed(reader);
+      if (wanted.block_ms === 0) end({ entries: [] });
     });
   }
 
   #feed({ wanted, give }: Reader): void {
-    // A group of one process carries the process behind its name.
-    const group = wanted.consumer_group.split('.')[0] ?? '';
+    const group = nameOf(wanted.consumer_group);
     const queued = this.#queued.get(group) ?? [];
     if (queued.length === 0) return;
     this.#queued.delete(group);
     for (const delivery of queued) this.#held.set(delivery.entry.message_id, delivery);
-    give(queued.map(({ entry }) => entry));
+    give({ entries: queued.map(({ entry }) => entry) });
   }
 
   #settle(messageId: string): Delivery | undefined {
@@ -174,3 +204,6 @@ export class TestBus {
     return delivery;
   }
 }
+
+/** A group of one process carries the process behind its name. */
+const nameOf = (group: string): string => group.split('.')[0] ?? '';

@@ -96,14 +96,14 @@ describe('tables under row security', () => {
     for (const env of [archived, other]) await rows.of(env).tx(({ sql }) => sql`insert into loans ${sql.row(loan(env))}`);
     const states = () =>
       rows.ofAll().read(sql => sql`select env_id, state from loans where env_id in (${archived}, ${other}) order by loan_id`);
-    await host.deliver('platform:sys:env:archived', archived, { org_id: newId() }, id);
+    await host.deliver('platform:sys:env:archived', archived, { org_id: newId() }, { id });
     const after = [
       { env_id: archived, state: 'frozen' },
       { env_id: other, state: 'applied' },
     ];
     expect(await states()).toEqual(after);
     await rows.of(archived).tx(({ sql }) => sql`insert into loans ${sql.row(loan(archived))}`);
-    await host.deliver('platform:sys:env:archived', archived, { org_id: newId() }, id);
+    await host.deliver('platform:sys:env:archived', archived, { org_id: newId() }, { id });
     expect(await rows.of(archived).read(sql => sql`select state from loans order by loan_id`)).toEqual([
       { state: 'frozen' },
       { state: 'applied' },
