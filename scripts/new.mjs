@@ -7,7 +7,8 @@ const HELP = `npm run new -- service NAME [--title TITLE]
 npm run new -- vertical NAME [--vertical OWNER] [--title TITLE] [--into FOLDER]
 
   service    a service of the platform, in plugins/NAME, with its line in catalog/platform.json
-  vertical   a plugin of somebody else's, in FOLDER/NAME (the current folder when it is left out); OWNER is who its events and scopes belong to
+  vertical   a plugin of somebody else's, in FOLDER/NAME (the current folder when it is left out); OWNER is who its events and
+             scopes belong to
 
   What is written passes \`npm run platform -- check FOLDER\` and its own tests.
 `;

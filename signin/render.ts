@@ -102,7 +102,8 @@ export function renderStep(
 </head>
 <body data-step="${step}">
 <main class="sheet"${wide && html` data-wide`}>
-<header class="brand"><span class="logo" data-logo>${logo && html`<img src="${logo}" alt="">`}</span><span class="brand-name" dir="auto" data-brand-name>${displayName}</span></header>
+<header class="brand"><span class="logo" data-logo>${logo && html`<img src="${logo}" alt="">`}</span><span class="brand-name" dir="auto"
+  data-brand-name>${displayName}</span></header>
 <h1 tabindex="-1">${title}</h1>
 ${lead && html`<p class="lead">${lead}</p>`}
 ${body}

@@ -65,7 +65,8 @@ describe(`the audit trail as its keeper sees it, ${MODE}`, () => {
     await inDatabaseOf(dataDir, 'sys', async sql => {
       for (const table of ['audit', 'audit_heads', 'audit_anchors'])
         await sql.unsafe(
-          `alter table ${table} disable trigger user; delete from ${table}; insert into ${table} select * from kept_${table}; alter table ${table} enable trigger user`,
+          `alter table ${table} disable trigger user; delete from ${table}; insert into ${table} select *
+            from kept_${table}; alter table ${table} enable trigger user`,
         );
     });
     expect(await verify()).toMatchObject({ code: 1, output: expect.stringContaining('[rolled_back]') });

@@ -2,7 +2,7 @@ import { SYSTEM } from '@platform/sdk';
 import type { Page } from 'playwright';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ConsoleVisit, MODE } from '../fixtures/browser/console-visit.ts';
-import { BrowserSession } from '../../scripts/bench/suites/browser-session.ts';
+import { BrowserSession } from '../../scripts/bench/suites/faces/browser-session.ts';
 import { Crowd } from '../../scripts/bench/load/crowd.ts';
 import { CHOSEN, enterAsFirstAdministrator } from '../fixtures/first-administrator.ts';
 import { inKeyValueOf } from '../fixtures/key-value.ts';

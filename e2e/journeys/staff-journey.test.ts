@@ -205,7 +205,8 @@ describe(`staff at work, ${split ? 'one process per service' : 'all in one proce
     };
     // As an install registers it.
     await inDatabaseOf(platform.ready.data_dir, 'auth', async sql => {
-      await sql`insert into oauth_clients (env_id, client_id, metadata, registration_hash, registered_by) values (${env}, ${clientId}, ${sql.json(metadata)}, ${randomBytes(32)}, 'app')`;
+      await sql`insert into oauth_clients (env_id, client_id, metadata, registration_hash, registered_by)
+        values (${env}, ${clientId}, ${sql.json(metadata)}, ${randomBytes(32)}, 'app')`;
     });
     const page = await (await browser.newContext()).newPage();
     await page.goto(`${gateway}/auth/sign-up?return_to=/`);

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENT, SECRET, Upstream } from '../../plugins/identity/test/fixtures/upstream.ts';
-import { BrowserSession } from '../../scripts/bench/suites/browser-session.ts';
+import { BrowserSession } from '../../scripts/bench/suites/faces/browser-session.ts';
 import { openAccount } from '../fixtures/account.ts';
 import { openBrowser } from '../fixtures/browser/browser.ts';
 import { axeFindings } from '../fixtures/browser/page-sight.ts';

@@ -86,14 +86,16 @@ describe('a wallet in a browser', () => {
     await refusing.goto(`${ORIGIN}/wallet`);
     await refusing.getByRole('button', { name: 'Connect wallet' }).click();
     await refusing.getByText('The wallet did not answer. Unlock it, and allow what it asks.').waitFor();
-    await world.sql`update wallets set address = '0x0000000000000000000000000000000000000001' where address = ${wallet.address.toLowerCase()}`;
+    await world.sql`update wallets set address = '0x0000000000000000000000000000000000000001'
+      where address = ${wallet.address.toLowerCase()}`;
     const stranger = await windowOf(await browser.newContext());
     await stranger.goto(`${ORIGIN}/wallet`);
     await stranger.getByRole('button', { name: 'Connect wallet' }).click();
     await stranger.getByText('No account signs in with this wallet.').waitFor();
     expect(new URL(stranger.url()).pathname).toBe('/wallet');
     expect(await stranger.context().cookies()).toEqual([]);
-    await world.sql`update wallets set address = ${wallet.address.toLowerCase()} where address = '0x0000000000000000000000000000000000000001'`;
+    await world.sql`update wallets set address = ${wallet.address.toLowerCase()}
+      where address = '0x0000000000000000000000000000000000000001'`;
   }, 60_000);
 
   test('4 is removed on the account page', async () => {

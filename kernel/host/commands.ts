@@ -45,7 +45,9 @@ export const commands: Readonly<Record<string, Command>> = {
       print(id, manifest.config);
       for (const { variable, description } of explainKeys(manifest))
         out(
-          `${id.padEnd(8)} ${variable.padEnd(36)} ${(process.env[variable] ? '[secret]' : '').padEnd(28)} ${(process.env[variable] ? 'environment' : 'unset').padEnd(12)} ${description}`,
+          `${id.padEnd(8)} ${variable.padEnd(36)} ${(process.env[variable] ? '[secret]' : '').padEnd(28)} ${(
+            process.env[variable] ? 'environment' : 'unset'
+          ).padEnd(12)} ${description}`,
         );
     }
   },

@@ -285,7 +285,8 @@ describe('a job', () => {
     const cut = async () => {
       runs.push('run');
       const holders = () =>
-        pool.raw`select pid from pg_locks where locktype = 'advisory' and granted and pid in (select pid from pg_stat_activity where usename = current_user and query like '%pg_try_advisory_lock%')`;
+        pool.raw`select pid from pg_locks where locktype = 'advisory' and granted
+          and pid in (select pid from pg_stat_activity where usename = current_user and query like '%pg_try_advisory_lock%')`;
       for (const { pid } of await holders()) await pool.raw`select pg_terminate_backend(${pid})`;
       await eventually(async () => (await holders()).length).toBe(0);
     };

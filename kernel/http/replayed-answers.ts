@@ -62,9 +62,11 @@ export class ReplayedAnswers {
     const now = this.#now().toISOString();
     const [mine] = await this.#sql<object[]>`
       insert into idempotent_answers as known (caller, key, fingerprint, started_at) values (${caller}, ${key}, ${fingerprint}, ${now})
-      on conflict (caller, key) do update set fingerprint = excluded.fingerprint, started_at = excluded.started_at, committed = false, status = null, headers = null, body = null, kept = true
+      on conflict (caller, key) do update set fingerprint = excluded.fingerprint, started_at = excluded.started_at, committed = false,
+        status = null, headers = null, body = null, kept = true
         where known.started_at <= ${now}::timestamptz - make_interval(secs => ${KEPT_S})
-           or (known.status is null and not known.committed and known.started_at <= ${now}::timestamptz - make_interval(secs => ${BROKEN_S}))
+           or (known.status is null and not known.committed
+             and known.started_at <= ${now}::timestamptz - make_interval(secs => ${BROKEN_S}))
       returning 1`;
     if (!mine) return this.#earlier(request, fingerprint, now);
     let outgoing: Outgoing;
@@ -79,14 +81,16 @@ export class ReplayedAnswers {
     const body = text !== null && text.length <= MAX_ANSWER ? text : null;
     const whole = kept && (text === null || body !== null);
     await this.#sql`
-      update idempotent_answers set committed = true, kept = ${whole}, status = ${outgoing.status}, headers = ${whole ? this.#sql.json(outgoing.headers) : null}, body = ${body}
+      update idempotent_answers set committed = true, kept = ${whole}, status = ${outgoing.status},
+        headers = ${whole ? this.#sql.json(outgoing.headers) : null}, body = ${body}
       where caller = ${caller} and key = ${key} and started_at = ${now}`;
     return outgoing;
   }
 
   async #earlier({ caller, key }: KeyedRequest, fingerprint: Buffer, now: string): Promise<Outgoing> {
     const [row] = await this.#sql<Row[]>`
-      select fingerprint, committed, status, headers, body, kept, started_at <= ${now}::timestamptz - make_interval(secs => ${BROKEN_S}) as broken
+      select fingerprint, committed, status, headers, body, kept,
+        started_at <= ${now}::timestamptz - make_interval(secs => ${BROKEN_S}) as broken
       from idempotent_answers where caller = ${caller} and key = ${key}`;
     if (row && !fingerprint.equals(row.fingerprint))
       throw kernelProblem('idempotency_key_reused', { detail: 'Send another request under another key.' });

@@ -84,7 +84,9 @@ describe('a request that two servers could read differently is refused and its c
 
   test('a hundred headers are still read', async () => {
     const { status } = await rawRequest(
-      `GET /v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n${Array.from({ length: 98 }, (_, index) => `x-a${index}: 1\r\n`).join('')}\r\n`,
+      `GET /v1/greet HTTP/1.1\r\n${HOST}connection: close\r\n${Array.from({ length: 98 }, (_, index) => `x-a${index}: 1\r\n`).join(
+        '',
+      )}\r\n`,
     );
     expect(status).toBe(200);
   });
@@ -104,7 +106,9 @@ describe('a body', () => {
     expect([said.status, said.json['code'], said.headers['connection']]).toEqual([413, 'body_too_large', 'close']);
     const body = `{"name":"${'x'.repeat(2_000)}"}`;
     const chunked = await rawRequest(
-      `POST /v1/things HTTP/1.1\r\n${HOST}authorization: Bearer ${host.mint.token(writer, 'probe')}\r\ncontent-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      `POST /v1/things HTTP/1.1\r\n${HOST}authorization: Bearer ${host.mint.token(writer, 'probe')}\r\n` +
+        'content-type: application/json\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n' +
+        `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
     );
     expect(chunked.status).toBe(413);
   });

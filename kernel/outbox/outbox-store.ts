@@ -33,9 +33,11 @@ export async function heads(pool: PostgresPool, service: string, after: string, 
   const rows = await pool.raw<({ held: boolean } & { [K in keyof Head]: Head[K] | null })[]>`
     with recursive led as materialized (${lead(pool, service)}),
     envs as (
-      (select env_id, 1 as n from outbox where (select held from led) and not relayed and hold is null and not parked and env_id > ${after} order by env_id limit 1)
+      (select env_id, 1 as n from outbox where (select held from led) and not relayed and hold is null and not parked and env_id > ${after}
+        order by env_id limit 1)
       union all
-      select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id limit 1), n + 1
+      select (select env_id from outbox o where not relayed and hold is null and not parked and o.env_id > envs.env_id order by env_id
+        limit 1), n + 1
       from envs where env_id is not null and n < ${limit})
     select led.held, waiting.* from led left join (
       select envs.env_id, head.next_retry_at
@@ -111,7 +113,8 @@ export async function sweep(pool: PostgresPool, now: Date): Promise<number> {
   let total = 0;
   for (let turn = 0; turn < SWEEP_TURNS; turn++) {
     const relayed = await pool.raw`
-      delete from outbox where id in (select id from outbox where relayed and relayed_at < ${before(RELAYED_DAYS)} limit ${SWEEP_ROWS} for update skip locked)`;
+      delete from outbox where id in (select id from outbox where relayed and relayed_at < ${before(RELAYED_DAYS)} limit ${SWEEP_ROWS}
+        for update skip locked)`;
     const marks = await pool.raw`
       delete from inbox where (consumer, idempotency_key) in
         (select consumer, idempotency_key from inbox where at < ${before(INBOX_DAYS)} limit ${SWEEP_ROWS} for update skip locked)`;

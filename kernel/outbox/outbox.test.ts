@@ -59,7 +59,8 @@ test('KRN-008 the event is written in the transaction of the change: both are th
   ).rejects.toMatchObject({ code: '23505' });
   expect(await pool.sql`select id from orders`).toEqual([{ id: 1 }]);
   expect(
-    await pool.sql`select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold, relayed, parked, attempts from outbox`,
+    await pool.sql`select id, env_id, event_type, stream_family, payload, correlation_id, publisher_subject, publisher_id_token, hold,
+      relayed, parked, attempts from outbox`,
   ).toEqual([{ ...written, publisher_id_token: null, hold: null, relayed: false, parked: false, attempts: 0 }]);
 });
 

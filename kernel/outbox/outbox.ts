@@ -38,7 +38,8 @@ export function announced(sql: Sql, events: readonly OutboxEvent[], where: unkno
   const [one] = callsOf(events);
   return sql`
     announced as (${insertion(sql, events)} where ${where}
-      returning case when hold is null then pg_notify(current_schema() || '_outbox', case when ${one === ANY} then ${ANY} else env_id::text end)::text end)`;
+      returning case when hold is null then pg_notify(current_schema() || '_outbox', case when ${one === ANY} then ${ANY}
+        else env_id::text end)::text end)`;
 }
 
 /** Who is called for: their names, or nobody's where they are many. */

@@ -88,7 +88,9 @@ export class PolicyEngine implements Disposable {
     for (const set of [...environment.enforced, ...environment.shadow]) {
       const answer = set.evaluate(this.#cedar(question, environment));
       trace.push(
-        `${set.set.mode} set ${set.set.name} v${set.set.version}: ${answer.permitted ? 'permit' : 'deny'}${answer.policyIds.length ? ` by ${answer.policyIds.join(', ')}` : ''}${answer.errors.length ? `; ${answer.errors.join('; ')}` : ''}`,
+        `${set.set.mode} set ${set.set.name} v${set.set.version}: ${answer.permitted ? 'permit' : 'deny'}${
+          answer.policyIds.length ? ` by ${answer.policyIds.join(', ')}` : ''
+        }${answer.errors.length ? `; ${answer.errors.join('; ')}` : ''}`,
       );
     }
     return { ...(held ? this.#narrow(question, environment) : this.#decision(question, 'deny', 'scope-mirror')), trace };

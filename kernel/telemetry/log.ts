@@ -98,6 +98,8 @@ function prettyLine(line: string): void {
   const cause = err as { message?: string; stack?: string } | undefined;
   const rest = Object.keys(fields).length ? ` ${JSON.stringify(fields)}` : '';
   process.stderr.write(
-    `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(service)}: ${String(msg)}${rest}${cause ? ` — ${cause.stack ?? cause.message}` : ''}\n`,
+    `${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${String(service)}: ${String(msg)}${rest}${
+      cause ? ` — ${cause.stack ?? cause.message}` : ''
+    }\n`,
   );
 }

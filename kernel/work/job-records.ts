@@ -36,7 +36,8 @@ export class JobRecords {
       with known as (select next_at from work_jobs where name = ${name} for update),
       moved as (
         insert into work_jobs as job (name, next_at) values (${name}, ${next})
-        on conflict (name) do update set next_at = excluded.next_at where job.next_at is null or job.next_at <= ${now} or job.next_at > excluded.next_at
+        on conflict (name) do update set next_at = excluded.next_at where job.next_at is null or job.next_at <= ${now}
+          or job.next_at > excluded.next_at
         returning 1)
       select exists (select 1 from known where next_at <= ${now}) and exists (select 1 from moved) as mine`;
     return rows[0]?.mine ?? false;
@@ -55,7 +56,8 @@ export class JobRecords {
     await this.#pool.sql`
       insert into work_jobs as job (name, started_at, ended_at, outcome, error, ran_by, failed_at)
       values (${name}, ${startedAt}, ${endedAt}, ${failed ? 'failed' : 'ok'}, ${reason}, ${this.#worker}, ${failed ? endedAt : null})
-      on conflict (name) do update set started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome, error = excluded.error, ran_by = excluded.ran_by,
+      on conflict (name) do update set started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome,
+        error = excluded.error, ran_by = excluded.ran_by,
         failed_at = coalesce(excluded.failed_at, job.failed_at)`;
     this.#noted.set(name, { at: endedAt.getTime(), failed });
   }

@@ -89,11 +89,12 @@ function column({ raw }: PostgresPool, kid: string, { table, id, type = 'uuid', 
     named: table,
     purpose: held => purpose(held.id),
     stale: after =>
-      raw<
-        Held[]
-      >`select ${key}::text as id, ${value} as sealed from ${from} where ${value} ->> 'kid' <> ${kid} ${after === undefined ? raw`` : raw`and ${key} > ${after}`} order by ${key} limit ${BATCH}`,
+      raw<Held[]>`select ${key}::text as id, ${value} as sealed from ${from} where ${value} ->> 'kid' <> ${kid} ${
+        after === undefined ? raw`` : raw`and ${key} > ${after}`
+      } order by ${key} limit ${BATCH}`,
     replace: rows =>
-      raw`update ${from} as kept set ${value} = anew.now from jsonb_to_recordset(${raw.json(rows as never)}) as anew(id ${idType}, old jsonb, now jsonb) where kept.${key} = anew.id and kept.${value} = anew.old`,
+      raw`update ${from} as kept set ${value} = anew.now from jsonb_to_recordset(${raw.json(rows as never)}) as anew(id ${idType},
+        old jsonb, now jsonb) where kept.${key} = anew.id and kept.${value} = anew.old`,
   };
 }
 
@@ -104,11 +105,13 @@ function waiting({ service, pool: { raw } }: ResealParts, kid: string, names: re
     stale: after =>
       raw<Held[]>`
         select task_id as id, name, payload -> 'sealed' as sealed from work_tasks
-        where name = any(${names as string[]}::text[]) and state in ('waiting', 'dead') and payload -> 'sealed' ->> 'kid' <> ${kid} ${after === undefined ? raw`` : raw`and task_id > ${after}`}
+        where name = any(${names as string[]}::text[]) and state in ('waiting', 'dead')
+          and payload -> 'sealed' ->> 'kid' <> ${kid} ${after === undefined ? raw`` : raw`and task_id > ${after}`}
         order by task_id limit ${BATCH}`,
     replace: rows =>
       raw`
-        update work_tasks as kept set payload = jsonb_build_object('sealed', anew.now) from jsonb_to_recordset(${raw.json(rows as never)}) as anew(id uuid, old jsonb, now jsonb)
+        update work_tasks as kept set payload = jsonb_build_object('sealed', anew.now)
+          from jsonb_to_recordset(${raw.json(rows as never)}) as anew(id uuid, old jsonb, now jsonb)
         where kept.task_id = anew.id and kept.payload -> 'sealed' = anew.old`,
   };
 }

@@ -39,7 +39,8 @@ export async function enqueueTask(tx: Sql, task: NewTask): Promise<void> {
   await tx`
     with queued as (
       insert into work_tasks as waiting (task_id, name, lane, key, payload, correlation_id, subject, due_at, created_at)
-      values (${task.task_id}, ${task.name}, ${task.lane}, ${task.key}, ${tx.json(task.payload)}, ${task.correlation_id}, ${task.subject}, ${task.due_at}, ${task.created_at})
+      values (${task.task_id}, ${task.name}, ${task.lane}, ${task.key}, ${tx.json(task.payload)}, ${task.correlation_id}, ${task.subject},
+        ${task.due_at}, ${task.created_at})
       on conflict (name, key) where key is not null and state = 'waiting' do update set
         payload = excluded.payload, correlation_id = excluded.correlation_id, subject = excluded.subject, lane = excluded.lane,
         due_at = least(waiting.due_at, excluded.due_at), attempts = 0
@@ -80,7 +81,8 @@ export class TaskStore {
     const { names, most, after, busy, held, abreast, worker, now, until } = asked;
     const { sql } = this.#pool;
     return sql<TakenTask[]>`
-      select * from work_take(${names as string[]}::text[], ${most}::int, ${after ?? null}::text, ${busy as string[]}::text[], ${sql.json(held)}::jsonb,
+      select * from work_take(${names as string[]}::text[], ${most}::int, ${after ?? null}::text, ${busy as string[]}::text[],
+        ${sql.json(held)}::jsonb,
         ${abreast}::int, ${worker}, ${now}, ${until})`;
   }
 
@@ -89,15 +91,18 @@ export class TaskStore {
     const { name, key, worker, until } = asked;
     const [task] = await this.#pool.sql<TakenTask[]>`
       update work_tasks set state = 'running', attempts = attempts + 1, taken_by = ${worker}, leased_until = ${until}
-      where name = ${name} and key = ${key} and state = 'waiting' returning task_id, name, lane, payload, correlation_id, subject, attempts`;
+      where name = ${name} and key = ${key} and state = 'waiting'
+        returning task_id, name, lane, payload, correlation_id, subject, attempts`;
     return task;
   }
 
   /** What has not ended well of a name, or of one key of it, oldest first. */
   async left({ name, key, most }: { name: string; key: string | undefined; most: number }): Promise<readonly LeftTask[]> {
     const rows = await this.#pool.sql<(Omit<LeftTask, 'key' | 'failure'> & { key: string | null; failure: string | null })[]>`
-      select task_id as "taskId", key, payload, state, attempts, due_at as "dueAt", created_at as "createdAt", failures -> -1 ->> 'reason' as failure
-      from work_tasks where name = ${name} and (${key ?? null}::text is null or key = ${key ?? null}) and state in ('waiting', 'running', 'dead')
+      select task_id as "taskId", key, payload, state, attempts, due_at as "dueAt", created_at as "createdAt",
+        failures -> -1 ->> 'reason' as failure
+      from work_tasks where name = ${name} and (${key ?? null}::text is null or key = ${key ?? null})
+        and state in ('waiting', 'running', 'dead')
       order by created_at, task_id limit ${most}`;
     return rows.map(row => ({ ...row, key: row.key ?? undefined, failure: row.failure ?? undefined }));
   }
@@ -106,14 +111,16 @@ export class TaskStore {
   async nextDue(names: readonly string[], now: Date): Promise<Date | undefined> {
     const [row] = await this.#pool.sql<
       { due_at: string }[]
-    >`select due_at from work_tasks where state = 'waiting' and due_at > ${now} and name = any(${names as string[]}::text[]) order by due_at limit 1`;
+    >`select due_at from work_tasks where state = 'waiting' and due_at > ${now} and name = any(${names as string[]}::text[])
+      order by due_at limit 1`;
     return row && new Date(row.due_at);
   }
 
   /** Renews the lease of what still runs here. @returns ids that are this worker's no more */
   async extend(worker: string, ids: readonly string[], until: Date): Promise<string[]> {
     const kept = await this.#pool.sql<{ task_id: string }[]>`
-      update work_tasks set leased_until = ${until} where task_id = any(${ids as string[]}::uuid[]) and taken_by = ${worker} and state = 'running' returning task_id`;
+      update work_tasks set leased_until = ${until} where task_id = any(${ids as string[]}::uuid[]) and taken_by = ${worker}
+        and state = 'running' returning task_id`;
     const still = new Set(kept.map(({ task_id }) => task_id));
     return ids.filter(id => !still.has(id));
   }
@@ -122,9 +129,11 @@ export class TaskStore {
   async reclaim(now: Date): Promise<number> {
     const failure = { at: now.toISOString(), reason: 'its process ended before it did' };
     const rows = await this.#pool.sql<object[]>`
-      update work_tasks t set state = case when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key and newer.state = 'waiting') then 'done' else 'waiting' end,
+      update work_tasks t set state = case when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key
+        and newer.state = 'waiting') then 'done' else 'waiting' end,
         taken_by = null, leased_until = null, ended_at = ${now}, failures = t.failures || ${this.#pool.sql.json([failure])}::jsonb
-      where task_id in (select task_id from work_tasks where state = 'running' and leased_until < ${now} limit 100 for update skip locked) returning 1`;
+      where task_id in (select task_id from work_tasks where state = 'running' and leased_until < ${now} limit 100 for update skip locked)
+        returning 1`;
     return rows.length;
   }
 
@@ -133,7 +142,8 @@ export class TaskStore {
     const rows = kept
       ? await sql<
           object[]
-        >`update work_tasks set state = 'done', ended_at = ${kept}, taken_by = null, leased_until = null where task_id = ${task_id} and taken_by = ${worker} and state = 'running' returning 1`
+        >`update work_tasks set state = 'done', ended_at = ${kept}, taken_by = null, leased_until = null where task_id = ${task_id}
+          and taken_by = ${worker} and state = 'running' returning 1`
       : await sql<object[]>`delete from work_tasks where task_id = ${task_id} and taken_by = ${worker} and state = 'running' returning 1`;
     return rows.length > 0;
   }
@@ -151,9 +161,11 @@ export class TaskStore {
     const rows = await sql<object[]>`
       update work_tasks t set
         state = case when ${again === undefined} then 'dead'
-          when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key and newer.state = 'waiting') then 'done' else 'waiting' end,
+          when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key
+            and newer.state = 'waiting') then 'done' else 'waiting' end,
         due_at = ${again ?? now}, ended_at = ${now}, taken_by = null, leased_until = null,
-        failures = case when jsonb_array_length(t.failures) < ${MAX_FAILURES} then t.failures else t.failures - ${MAX_FAILURES - 1}::int end || ${sql.json([failure])}::jsonb
+        failures = case when jsonb_array_length(t.failures) < ${MAX_FAILURES} then t.failures
+          else t.failures - ${MAX_FAILURES - 1}::int end || ${sql.json([failure])}::jsonb
       where task_id = ${task_id} and taken_by = ${worker} and state = 'running' returning 1`;
     return rows.length > 0;
   }
@@ -161,7 +173,8 @@ export class TaskStore {
   /** Gives a task back that never ran to an end here: the try does not count. */
   async giveBack(ids: readonly string[], worker: string, now: Date): Promise<void> {
     await this.#pool.sql`
-      update work_tasks t set state = case when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key and newer.state = 'waiting') then 'done' else 'waiting' end,
+      update work_tasks t set state = case when exists (select 1 from work_tasks newer where newer.name = t.name and newer.key = t.key
+        and newer.state = 'waiting') then 'done' else 'waiting' end,
         attempts = attempts - 1, due_at = ${now}, ended_at = ${now}, taken_by = null, leased_until = null
       where task_id = any(${ids as string[]}::uuid[]) and taken_by = ${worker} and state = 'running'`;
   }
@@ -170,7 +183,8 @@ export class TaskStore {
   async replay(tx: Sql, taskId: string, now: Date): Promise<string | undefined> {
     const [again] = await tx<{ name: string }[]>`
       with again as (
-        update work_tasks set state = 'waiting', attempts = 0, due_at = ${now}, ended_at = null where task_id::text = ${taskId} and state = 'dead' returning name)
+        update work_tasks set state = 'waiting', attempts = 0, due_at = ${now}, ended_at = null where task_id::text = ${taskId}
+          and state = 'dead' returning name)
       select name, pg_notify(current_schema() || '_work', '') from again`;
     return again?.name;
   }
@@ -190,8 +204,10 @@ export class TaskStore {
       ...(await this.#pool.sql<
         { name: string; waiting: number; due: number; running: number; dead: number; oldest_due_at: string | null }[]
       >`
-        select name, count(*) filter (where state = 'waiting')::int as waiting, count(*) filter (where state = 'waiting' and due_at <= ${now})::int as due,
-          count(*) filter (where state = 'running')::int as running, count(*) filter (where state = 'dead')::int as dead, min(due_at) filter (where state = 'waiting' and due_at <= ${now}) as oldest_due_at
+        select name, count(*) filter (where state = 'waiting')::int as waiting, count(*) filter (where state = 'waiting'
+          and due_at <= ${now})::int as due,
+          count(*) filter (where state = 'running')::int as running, count(*) filter (where state = 'dead')::int as dead,
+            min(due_at) filter (where state = 'waiting' and due_at <= ${now}) as oldest_due_at
         from (select name, state, due_at from work_tasks where state <> 'done' limit 100000) counted group by name order by name`),
     ];
   }
@@ -211,13 +227,14 @@ export class TaskStore {
       }[]
     >`
       select task_id, name, lane, attempts, failures, created_at, ended_at, correlation_id from work_tasks
-      where state = 'dead' and (${before?.at ?? null}::timestamptz is null or (ended_at, task_id) < (${before?.at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
+      where state = 'dead' and (${before?.at ?? null}::timestamptz is null
+        or (ended_at, task_id) < (${before?.at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
       order by ended_at desc, task_id desc limit ${limit}`;
   }
 
   /** Forgets finished or dead tasks of a name that ended before a time. */
   async forget(name: string, state: 'done' | 'dead', before: Date): Promise<void> {
-    await this.#pool
-      .sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = ${state} and name = ${name} and ended_at < ${before} limit ${SWEEP_ROWS})`;
+    await this.#pool.sql`delete from work_tasks where task_id in (select task_id from work_tasks where state = ${state} and name = ${name}
+        and ended_at < ${before} limit ${SWEEP_ROWS})`;
   }
 }

@@ -5,21 +5,21 @@ import { fileURLToPath } from 'node:url';
 import { keyValueServer } from '@platform/kernel/storage/valkey/embedded-valkey';
 import { auditRows } from './suites/audit.ts';
 import { busRows } from './suites/bus.ts';
-import { callRows } from './suites/calls.ts';
-import { doorRows } from './suites/doors.ts';
+import { callRows } from './suites/kernel/calls.ts';
+import { doorRows } from './suites/kernel/doors.ts';
 import { edgeRows } from './suites/edge.ts';
 import { ingressRows } from './suites/ingress.ts';
 import { functionRows } from './suites/functions.ts';
 import { fleetRows, fleetUpgradeRows } from './suites/fleet.ts';
 import { identityRows } from './suites/identity.ts';
 import { notificationRows } from './suites/notification.ts';
-import { platformRows } from './suites/platform.ts';
-import { policyRows } from './suites/policy.ts';
+import { platformRows } from './suites/kernel/platform.ts';
+import { policyRows } from './suites/kernel/policy.ts';
 import { registryRows } from './suites/registry.ts';
-import { resolveRows } from './suites/resolve.ts';
-import { routerRows } from './suites/router.ts';
+import { resolveRows } from './suites/kernel/resolve.ts';
+import { routerRows } from './suites/kernel/router.ts';
 import { line, type Row, type Suite, table } from './row.ts';
-import { signInPageRows } from './suites/signin.ts';
+import { signInPageRows } from './suites/faces/signin.ts';
 import { wasmSpecRows } from './suites/wasm-spec.ts';
 
 const SUITES: Readonly<Record<string, Suite>> = {

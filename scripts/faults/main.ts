@@ -40,7 +40,9 @@ if (values.help) {
       acknowledged += report.acknowledged;
       if (report.violations.length > 0) broken += 1;
       process.stdout.write(
-        `${report.violations.length === 0 ? 'whole ' : 'BROKEN'} seed ${report.seed}: ${report.faults.join(', ')}; ${report.acknowledged} acknowledged, ${report.ms} ms\n`,
+        `${
+          report.violations.length === 0 ? 'whole ' : 'BROKEN'
+        } seed ${report.seed}: ${report.faults.join(', ')}; ${report.acknowledged} acknowledged, ${report.ms} ms\n`,
       );
       for (const { rule, event, detail } of report.violations.slice(0, 10)) process.stdout.write(`  ${rule}: ${event} ${detail}\n`);
     }

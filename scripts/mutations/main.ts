@@ -9,7 +9,8 @@ import { WorkingCopy } from './working-copy.ts';
 
 const HELP = `npm run mutations [-- options]
 
-  Changes one small thing of a source file at a time, in a temporary copy, and runs the tests of that file: a change that no test notices survived.
+  Changes one small thing of a source file at a time, in a temporary copy, and runs the tests of that file: a change that no test
+  notices survived.
 
   --file TEXT     only files whose path has TEXT in it
   --each N        at most N changes of each file, drawn by the seed (6)
@@ -92,7 +93,9 @@ else {
   const tried = await tryAll(copy, targets, stop.signal);
   const survived = tried.filter(({ outcome }) => outcome === 'survived');
   say(
-    `\n${tried.length} changes, ${tried.length - survived.length} caught, ${survived.length} survived${stop.signal.aborted ? '; stopped before the end' : ''}`,
+    `\n${tried.length} changes, ${tried.length - survived.length} caught, ${survived.length} survived${
+      stop.signal.aborted ? '; stopped before the end' : ''
+    }`,
   );
   for (const { file, mutant } of survived) say(`  ${described({ file, tests: [] }, mutant)}`);
   if (values.report) writeFileSync(values.report, JSON.stringify(tried, null, 2));

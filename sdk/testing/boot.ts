@@ -167,8 +167,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   }
 
   /**
-   * A request to any door over the real listener: post-quantum mutual TLS, real headers, real body. With `as` it comes from a workload, with
-   * `host` and `headers` as the ingress hands one on.
+   * A request to any door over the real listener: post-quantum mutual TLS, real headers, real body. With `as` it comes from a workload,
+   * with `host` and `headers` as the ingress hands one on.
    */
   fetch(path: string, request: DoorRequest = {}): Promise<WireAnswer> {
     return wireRequest(this.#door(path, request));

@@ -37,6 +37,9 @@ export class Coverage {
     const missing = this.missing();
     const requests = Object.values(routes).filter(({ door }) => door === 'request').length;
     const of = (all: number, absent: readonly string[]) => `${all - absent.length}/${all}`;
-    return `${this.#manifest.id}: routes ${of(requests, missing.routes)}, problems ${of(Object.keys(problems).length, missing.problems)}, events ${of(Object.keys(events).length, missing.events)}`;
+    return `${this.#manifest.id}: routes ${of(requests, missing.routes)}, problems ${of(
+      Object.keys(problems).length,
+      missing.problems,
+    )}, events ${of(Object.keys(events).length, missing.events)}`;
   }
 }

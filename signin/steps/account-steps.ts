@@ -12,7 +12,23 @@ const invited = (m: Messages, { organization: name, inviter }: Invitation): stri
 export const signIn: StepPage = ({ m, query, displayName, allowSignUp, walletSignIn, passkeys, sso, invitation }) => ({
   title: m.sign_in,
   lead: invitation ? invited(m, invitation) : displayName ? filled(m.sign_in_to, { name: displayName }) : undefined,
-  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: passkeys ? 'username webauthn' : 'username', inputmode: 'email', value: query['login_hint'] ?? invitation?.email, focus: !(query['login_hint'] ?? invitation) })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint'] ?? invitation) })}<p class="aside"><a href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div class="stack after">${passkeys && html`<button type="button" class="btn" data-passkey disabled>${m.passkey_verify}</button>`}<button type="button" class="btn" data-sso${sso && html` data-sso-on`} disabled>${sso ? filled(m.sso_with, { name: sso }) : m.sso}</button><p class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${walletSignIn && html`<a class="btn" href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`}</div>`,
+  body: html`${notice(m.notices[query['notice'] ?? ''])}${form(html`${textField({
+    name: 'email',
+    label: m.email,
+    type: 'email',
+    autocomplete: passkeys ? 'username webauthn' : 'username',
+    inputmode: 'email',
+    value: query['login_hint'] ?? invitation?.email,
+    focus: !(query['login_hint'] ?? invitation),
+  })}${passwordField(m, { fresh: false, focus: Boolean(query['login_hint'] ?? invitation) })}<p class="aside"><a
+    href="${pathWith('/password-reset', query)}">${m.forgot}</a></p>${submitButton(m.sign_in)}`)}<div
+    class="stack after">${passkeys && html`<button type="button" class="btn" data-passkey disabled>${m.passkey_verify}</button>`}<button
+    type="button" class="btn" data-sso${sso && html` data-sso-on`} disabled>${sso ? filled(m.sso_with, { name: sso }) : m.sso}</button><p
+    class="sub center" role="status" data-sso-note hidden>${m.sso_note}</p>${
+      walletSignIn &&
+      html`<a class="btn"
+    href="${pathWith('/wallet', query)}">${m.wallet_sign_in}</a>`
+    }</div>`,
   foot: allowSignUp === false ? undefined : html`${m.no_account} <a href="${pathWith('/sign-up', query)}">${m.create_account}</a>`,
 });
 
@@ -31,7 +47,25 @@ export const signUp: StepPage = ({ m, query, allowSignUp, invitation }) => ({
     allowSignUp === false
       ? html``
       : form(
-          html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: invitation?.email ?? query['login_hint'], fixed: invitation !== undefined, focus: !invitation })}${textField({ name: 'display_name', label: m.display_name, autocomplete: 'name', required: false, note: m.optional, latin: false, maxlength: 120, focus: invitation !== undefined })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
+          html`${textField({
+            name: 'email',
+            label: m.email,
+            type: 'email',
+            autocomplete: 'username',
+            inputmode: 'email',
+            value: invitation?.email ?? query['login_hint'],
+            fixed: invitation !== undefined,
+            focus: !invitation,
+          })}${textField({
+            name: 'display_name',
+            label: m.display_name,
+            autocomplete: 'name',
+            required: false,
+            note: m.optional,
+            latin: false,
+            maxlength: 120,
+            focus: invitation !== undefined,
+          })}${passwordField(m, { fresh: true })}${submitButton(m.create_account)}`,
         ),
   foot: html`${m.have_account} <a href="${pathWith('/sign-in', query)}">${m.sign_in}</a>`,
 });
@@ -39,15 +73,36 @@ export const signUp: StepPage = ({ m, query, allowSignUp, invitation }) => ({
 export const mfa: StepPage = ({ m, query }) => ({
   title: m.mfa,
   lead: html`<span data-mfa-text>${m.mfa_text}</span>`,
-  body: html`${form(html`${textField({ name: 'code', label: m.code, autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 6, focus: true })}${submitButton(m.verify)}`)}<p class="aside center"><button type="button" class="link" data-method disabled>${m.use_recovery}</button></p>`,
+  body: html`${form(
+    html`${textField({
+      name: 'code',
+      label: m.code,
+      autocomplete: 'one-time-code',
+      inputmode: 'numeric',
+      maxlength: 6,
+      focus: true,
+    })}${submitButton(m.verify)}`,
+  )}<p class="aside center"><button type="button" class="link" data-method
+    disabled>${m.use_recovery}</button></p>`,
   foot: html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a>`,
 });
 
 export const passwordReset: StepPage = ({ m, query, recovery }) => ({
   title: m.reset,
   lead: m.reset_text,
-  body: html`${notice(undefined)}${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'], focus: true })}${submitButton(m.send_link)}`)}`,
-  foot: html`${recovery && html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a> · `}<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
+  body: html`${notice(undefined)}${form(
+    html`${textField({
+      name: 'email',
+      label: m.email,
+      type: 'email',
+      autocomplete: 'username',
+      inputmode: 'email',
+      value: query['login_hint'],
+      focus: true,
+    })}${submitButton(m.send_link)}`,
+  )}`,
+  foot: html`${recovery && html`<a href="${pathWith('/account-recovery', query)}">${m.recovery}</a> · `}<a
+    href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
 
 export const passwordResetConfirm: StepPage = ({ m, query }) => ({
@@ -60,7 +115,11 @@ export const passwordChange: StepPage = ({ m, query }) => ({
   title: m.change,
   lead: m.change_text,
   body: form(
-    html`${query['login_hint'] && html`<input type="email" name="email" autocomplete="username" value="${query['login_hint']}" hidden readonly>`}${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`,
+    html`${
+      query['login_hint'] &&
+      html`<input type="email" name="email" autocomplete="username" value="${query['login_hint']}" hidden
+      readonly>`
+    }${passwordField(m, { fresh: true, focus: true })}${submitButton(m.save_password)}`,
   ),
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });
@@ -71,7 +130,18 @@ export const passwordChange: StepPage = ({ m, query }) => ({
  */
 export const verifyEmail: StepPage = ({ m, query, invitation }) => ({
   title: m.verify_email,
-  lead: html`<span data-lead${invitation && html` data-ready="${filled(m.verify_join, { name: invitation.organization })}"`}>${invitation ? `${invited(m, invitation)} ${m.verify_email_text}` : m.verify_email_text}</span>`,
-  body: html`${notice(undefined)}${form(html`<div data-ask>${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] ?? invitation?.email })}</div>${submitButton(m.send_again)}`)}`,
+  lead: html`<span data-lead${invitation && html` data-ready="${filled(m.verify_join, { name: invitation.organization })}"`}>${
+    invitation ? `${invited(m, invitation)} ${m.verify_email_text}` : m.verify_email_text
+  }</span>`,
+  body: html`${notice(undefined)}${form(
+    html`<div data-ask>${textField({
+      name: 'email',
+      label: m.email,
+      type: 'email',
+      autocomplete: 'username',
+      inputmode: 'email',
+      value: query['login_hint'] ?? invitation?.email,
+    })}</div>${submitButton(m.send_again)}`,
+  )}`,
   foot: html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>`,
 });

@@ -32,7 +32,12 @@ export function textField({
   focus,
   fixed,
 }: TextField): Markup {
-  return html`<div class="field"><label for="${name}">${label}${note && html` <span class="sub">(${note})</span>`}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${latin && html` dir="ltr"`} autocapitalize="none" spellcheck="false" aria-describedby="${name}-fault"${inputmode && html` inputmode="${inputmode}"`}${maxlength && html` maxlength="${maxlength}"`}${required && html` required`}${fixed && html` readonly`}${focus && html` autofocus`}><p class="fault" id="${name}-fault" hidden></p></div>`;
+  return html`<div class="field"><label for="${name}">${label}${note && html` <span class="sub">(${note})</span>`}</label><input
+    class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${latin && html` dir="ltr"`}
+    autocapitalize="none" spellcheck="false" aria-describedby="${name}-fault"${inputmode && html` inputmode="${inputmode}"`}${
+      maxlength && html` maxlength="${maxlength}"`
+    }${required && html` required`}${fixed && html` readonly`}${focus && html` autofocus`}><p
+    class="fault" id="${name}-fault" hidden></p></div>`;
 }
 
 /** A password with its reveal button and caps-lock hint; a new one also says how long it is. */
@@ -45,7 +50,15 @@ export function passwordField(
     label = fresh ? m.new_password : m.password,
   }: { fresh: boolean; focus?: boolean; name?: string; label?: string },
 ): Markup {
-  return html`<div class="field" data-password><label for="${name}">${label}</label><div class="reveal"><input class="input" id="${name}" name="${name}" type="password" dir="ltr" autocomplete="${fresh ? 'new-password' : 'current-password'}" aria-describedby="${name}-fault${fresh && ` ${name}-meter`} ${name}-caps" required${focus && html` autofocus`}><button type="button" class="reveal-button" data-reveal aria-pressed="false" aria-controls="${name}" aria-label="${m.show_password}"></button></div><p class="fault" id="${name}-fault" hidden></p>${fresh && html`<p class="sub" id="${name}-meter" data-meter role="status">${m.meter_empty}</p>`}<p class="hint" id="${name}-caps" data-caps role="status" hidden>${m.caps_lock}</p></div>`;
+  return html`<div class="field" data-password><label for="${name}">${label}</label><div class="reveal"><input class="input" id="${name}"
+    name="${name}" type="password" dir="ltr" autocomplete="${fresh ? 'new-password' : 'current-password'}"
+    aria-describedby="${name}-fault${fresh && ` ${name}-meter`} ${name}-caps" required${focus && html` autofocus`}><button type="button"
+    class="reveal-button" data-reveal aria-pressed="false" aria-controls="${name}" aria-label="${m.show_password}"></button></div><p
+    class="fault" id="${name}-fault" hidden></p>${
+      fresh &&
+      html`<p class="sub" id="${name}-meter" data-meter
+    role="status">${m.meter_empty}</p>`
+    }<p class="hint" id="${name}-caps" data-caps role="status" hidden>${m.caps_lock}</p></div>`;
 }
 
 /** Disabled until the script is there, so that no browser ever submits a password by itself. */

@@ -20,7 +20,18 @@ export const accountRecovery: StepPage = input => {
   return {
     title: m.recovery,
     lead: html`<span data-lead>${m.recovery_lead}</span>`,
-    body: html`${notice(undefined)}<div data-ask><ol class="steps">${[...m.recovery_steps.slice(0, 2), m.recovery_here].map(step => html`<li>${step}</li>`)}</ol>${form(html`${textField({ name: 'email', label: m.email, type: 'email', autocomplete: 'username', inputmode: 'email', value: query['login_hint'] })}${submitButton(m.recovery_ask)}`)}</div>`,
+    body: html`${notice(undefined)}<div data-ask><ol class="steps">${[...m.recovery_steps.slice(0, 2), m.recovery_here].map(
+      step => html`<li>${step}</li>`,
+    )}</ol>${form(
+      html`${textField({
+        name: 'email',
+        label: m.email,
+        type: 'email',
+        autocomplete: 'username',
+        inputmode: 'email',
+        value: query['login_hint'],
+      })}${submitButton(m.recovery_ask)}`,
+    )}</div>`,
     foot: html`<a href="${pathWith('/password-reset', query)}">${m.reset}</a> · ${back(input)}`,
   };
 };

@@ -12,7 +12,11 @@ export const error: StepPage = ({ m, query }) => {
   return {
     title: m.error,
     lead: (code && m.errors[code]) || m.error_text,
-    body: html`${code && html`<p class="sub">${code}</p>`}${reference && html`<p class="sub">${m.error_reference}: <code>${reference}</code></p>`}`,
+    body: html`${code && html`<p class="sub">${code}</p>`}${
+      reference &&
+      html`<p
+      class="sub">${m.error_reference}: <code>${reference}</code></p>`
+    }`,
     foot: query['client_id'] || query['uid'] ? html`<a href="${pathWith('/sign-in', query)}">${m.back_to_sign_in}</a>` : undefined,
   };
 };

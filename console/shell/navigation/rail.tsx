@@ -79,7 +79,9 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
         type="button"
         className="switcher"
         onClick={openSwitcher}
-        aria-label={`Switch organization or environment, now ${[org?.display_name, env?.display_name].filter(Boolean).join(', ') || 'none'}`}
+        aria-label={`Switch organization or environment, now ${
+          [org?.display_name, env?.display_name].filter(Boolean).join(', ') || 'none'
+        }`}
         title="Switch (Ctrl K)"
       >
         <span className="mono-mark" aria-hidden="true">

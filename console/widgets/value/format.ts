@@ -69,7 +69,9 @@ function numeric(value: unknown, write: (n: number) => string): string {
 
 function bytes(count: number, locale?: string): string {
   const step = count === 0 ? 0 : Math.min(BYTES.length - 1, Math.floor(Math.log10(Math.abs(count)) / 3));
-  return `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(count / 1000 ** Math.max(0, step))} ${BYTES[Math.max(0, step)]}`;
+  return `${new Intl.NumberFormat(locale, { maximumFractionDigits: 1 }).format(count / 1000 ** Math.max(0, step))} ${
+    BYTES[Math.max(0, step)]
+  }`;
 }
 
 function duration(seconds: number): string {

@@ -94,7 +94,9 @@ async function openKey(
   const known = [box.kid, ...previous.map(each => new SealedBox([each]).kid)];
   if (record !== undefined && !known.includes(record.kid))
     throw new Error(
-      `${from} is not the key that the data of ${manifest.id} rest on. Put that one back, or name it in ${keyVariables(manifest, name, declared).previous} beside the new one.`,
+      `${from} is not the key that the data of ${manifest.id} rest on. Put that one back, or name it in ${
+        keyVariables(manifest, name, declared).previous
+      } beside the new one.`,
     );
   await remember(sql, name, box.kid, record?.kid);
   return box;
@@ -103,7 +105,8 @@ async function openKey(
 /** The first one stays where two begin at once: whoever comes with another key meets it at the next start. */
 async function remember(sql: Sql, name: string, kid: string, known: string | undefined): Promise<void> {
   if (kid === known) return;
-  await sql`insert into service_keys (name, kid) values (${name}, ${kid}) on conflict (name) do update set kid = excluded.kid, since = now()`;
+  await sql`insert into service_keys (name, kid) values (${name}, ${kid}) on conflict (name) do update
+    set kid = excluded.kid, since = now()`;
 }
 
 const decoded = async (base64: Uint8Array): Promise<Buffer> => Buffer.from(Buffer.from(base64).toString('utf8').trim(), 'base64');

@@ -22,7 +22,9 @@ export function lockDataDir(dataDir: string): Disposable {
     if ((error as { errcode?: number }).errcode !== SQLITE_BUSY) throw error;
     const holder = readRecord(recordIn(dataDir));
     throw new Error(
-      `Another platform${holder && isAlive(holder) ? ` (process ${holder.pid})` : ''} runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`,
+      `Another platform${
+        holder && isAlive(holder) ? ` (process ${holder.pid})` : ''
+      } runs on ${dataDir}. Stop it, or set PLATFORM_DATA_DIR.`,
     );
   } finally {
     process.umask(umask);

@@ -24,7 +24,9 @@ afterAll(() => world?.[Symbol.asyncDispose]());
 const tries = () => `
   const fs = await import('node:fs');
   const tried = {};
-  const attempt = async (name, work) => { try { await work(); tried[name] = 'done'; } catch (error) { tried[name] = error.code ?? error.message; } };
+  const attempt = async (name, work) => {
+    try { await work(); tried[name] = 'done'; } catch (error) { tried[name] = error.code ?? error.message; }
+  };
   await attempt('other keys', () => fs.readFileSync(${JSON.stringify(join(dataDir, 'keys', 'sys', 'database.key'))}));
   await attempt('authority', () => fs.readFileSync(${JSON.stringify(join(dataDir, 'ca', 'pq', 'root.key'))}));
   await attempt('own keys', () => fs.readFileSync(${JSON.stringify(join(dataDir, 'verticals', 'evil', 'keys', 'evil', 'database.key'))}));
@@ -112,7 +114,9 @@ describe('a hostile vertical', () => {
 
   test('F-04 whose contract is hostile is read in a process that may do nothing, and one that never ends is given up', async () => {
     const directory = await world.vertical('reader', {
-      contract: `const { readFileSync } = await import('node:fs'); readFileSync(${JSON.stringify(join(dataDir, 'keys', 'sys', 'database.key'))})`,
+      contract: `const { readFileSync } = await import('node:fs'); readFileSync(${JSON.stringify(
+        join(dataDir, 'keys', 'sys', 'database.key'),
+      )})`,
     });
     await expect(readBehindWalls(directory)).rejects.toThrow(/restricted/);
     const quitter = await world.vertical('quitter', { contract: 'process.exit(0)' });

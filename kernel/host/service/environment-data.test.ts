@@ -21,7 +21,8 @@ const ask = (what: string, env_ids: readonly string[], persona = sys) =>
 test('F-56 a service says what it holds of an environment, and all of it goes when asked, and nothing of another', async () => {
   const [kept, gone] = [newId(), newId()];
   const sql = await host.sql();
-  await sql`insert into loans (loan_id, env_id, applicant, amount_minor) select gen_random_uuid(), env_id::uuid, 'Grace', 5 from unnest(${[kept, ...Array.from({ length: 12_000 }, () => gone)]}::text[]) env_id`;
+  await sql`insert into loans (loan_id, env_id, applicant, amount_minor) select gen_random_uuid(), env_id::uuid, 'Grace', 5
+    from unnest(${[kept, ...Array.from({ length: 12_000 }, () => gone)]}::text[]) env_id`;
   expect((await ask('counts', [gone])).json).toEqual({ counts: { loans: 12_000 } });
   expect(await ask('purge', [gone])).toMatchObject({ status: 200, json: { counts: { loans: 12_000 } } });
   expect(await ask('purge', [gone])).toMatchObject({ status: 200, json: { counts: {} } });

@@ -54,7 +54,9 @@ function unkept(promised: Node, expected: Node, at: string): string | undefined 
     const may = valuesOf(promised);
     const foreign = may?.find(value => !values.includes(value));
     if (!may || foreign !== undefined)
-      return `${place} may be ${may ? JSON.stringify(foreign) : 'any value'}, expected is ${values.map(value => JSON.stringify(value)).join(', ')}`;
+      return `${place} may be ${
+        may ? JSON.stringify(foreign) : 'any value'
+      }, expected is ${values.map(value => JSON.stringify(value)).join(', ')}`;
     return undefined;
   }
   if (

@@ -21,7 +21,9 @@ export async function writeEventStream(
   try {
     for await (const { id, event, data } of items) {
       if (signal.aborted) break;
-      const frame = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
+      const frame = `${id === undefined ? '' : `id: ${id}\n`}${
+        event === undefined ? '' : `event: ${event}\n`
+      }data: ${JSON.stringify(data)}\n\n`;
       if (!res.write(frame)) await Promise.race([once(res, 'drain', { signal }), once(res, 'close')]).catch(() => undefined);
     }
   } finally {

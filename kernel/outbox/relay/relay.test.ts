@@ -563,7 +563,8 @@ describe('care', () => {
     const old = new Date(clock.now().getTime() - 40 * 86_400_000);
     await emit(A, ['young', 'old', 'parked', 'waiting']);
     await pool.raw`update outbox set created_at = ${old}`;
-    await pool.raw`update outbox set relayed = true, relayed_at = case payload->>'name' when 'old' then ${old} else ${clock.now()}::timestamptz end where payload->>'name' in ('old', 'young')`;
+    await pool.raw`update outbox set relayed = true, relayed_at = case payload->>'name' when 'old' then ${old}
+      else ${clock.now()}::timestamptz end where payload->>'name' in ('old', 'young')`;
     await pool.raw`update outbox set parked = true where payload->>'name' = 'parked'`;
     await pool.raw`update outbox set hold = 'h' where payload->>'name' = 'waiting'`;
     await pool.raw`insert into inbox values ('c', 'old', ${old}), ('c', 'young', ${clock.now()})`;

@@ -96,8 +96,8 @@ describe('who gets in', () => {
 });
 
 test('a committed write is on the disk before it is acknowledged', async () => {
-  const rows =
-    await cluster.postgres.admin()`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')`;
+  const rows = await cluster.postgres.admin()`select name, setting from pg_settings
+      where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')`;
   expect(rows.map(row => row['setting'])).toEqual(['on', 'on', 'on', 'on']);
 });
 

@@ -83,12 +83,19 @@ describe('services are apart', () => {
 
 describe('values', () => {
   test('come out ready for JSON', async () => {
-    await billing.sql`insert into invoice ${billing.sql.row({ id: 1, amount: 12, data: { a: [1] }, at: '2026-01-31T10:20:30.120Z', tags: ['x', 'y'] })}`;
+    await billing.sql`insert into invoice ${billing.sql.row({
+      id: 1,
+      amount: 12,
+      data: { a: [1] },
+      at: '2026-01-31T10:20:30.120Z',
+      tags: ['x', 'y'],
+    })}`;
     expect(await billing.sql`select * from invoice where id in ${billing.sql.list([1, 2])}`).toEqual([
       { id: 1, amount: 12, data: { a: [1] }, at: '2026-01-31T10:20:30.120Z', tags: ['x', 'y'] },
     ]);
     expect(
-      await billing.sql`select 9007199254740993::bigint as large, date '2026-01-31' as day, timestamptz 'infinity' as never, timestamptz '2026-01-31 10:20:30.9999+02' as cut`,
+      await billing.sql`select 9007199254740993::bigint as large, date '2026-01-31' as day, timestamptz 'infinity' as never,
+        timestamptz '2026-01-31 10:20:30.9999+02' as cut`,
     ).toEqual([{ large: '9007199254740993', day: '2026-01-31', never: 'infinity', cut: '2026-01-31T08:20:30.999Z' }]);
   });
 
@@ -227,7 +234,8 @@ test('a renewed certificate is used by the next connection', async () => {
   };
   expect(BigInt(`0x${await serial()}`)).toBe(BigInt(`0x${first.serial}`));
   current = second;
-  await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_ssl where client_serial = ${BigInt(`0x${first.serial}`).toString()}::numeric`;
+  await cluster.postgres.admin()`select pg_terminate_backend(pid) from pg_stat_ssl
+    where client_serial = ${BigInt(`0x${first.serial}`).toString()}::numeric`;
   await eventually(() =>
     serial().then(
       text => BigInt(`0x${text}`),

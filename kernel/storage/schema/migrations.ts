@@ -45,7 +45,8 @@ export async function migrate({ sql, service, directory, builtins = [] }: Migrat
       // A file is about all rows, also those of tables that are held to an environment.
       await nameEnvironment(tx);
       await tx`select pg_advisory_xact_lock(hashtextextended(${`platform:migrate:${service}`}, 0))`;
-      await tx`create table if not exists schema_migrations (name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
+      await tx`create table if not exists schema_migrations (name text primary key, checksum text not null,
+        applied_at timestamptz not null default now())`;
       const done = new Map(
         (await tx<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map(row => [row.name, row.checksum]),
       );

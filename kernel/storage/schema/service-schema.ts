@@ -61,7 +61,9 @@ export function printRoles(
 ): string {
   const blocks = services.map(service => {
     // Making a schema for a role takes membership in it, which administrators of managed servers do not have by themselves.
-    const members = `grant ${roleOf(service)} to current_user;\n${login === undefined ? '' : `grant ${roleOf(service)} to "${login}" with inherit false, set true;\n`}`;
+    const members = `grant ${roleOf(service)} to current_user;\n${
+      login === undefined ? '' : `grant ${roleOf(service)} to "${login}" with inherit false, set true;\n`
+    }`;
     return `-- ${service}\n${createRole(service)}\n${members}${grants(service).replaceAll(':database', `"${database}"`)}`;
   });
   return `${blocks.join('\n')}\n`;

@@ -178,7 +178,8 @@ describe('an install', () => {
     }
     const [kept] = await sql<
       { kid: string; shown: string }[]
-    >`select client_secret ->> 'kid' as kid, (select to_jsonb(l)::text from listings l where l.listing_id = i.listing_id) as shown from instances i where instance_id = ${installed.instance.instance_id}`;
+    >`select client_secret ->> 'kid' as kid, (select to_jsonb(l)::text from listings l where l.listing_id = i.listing_id) as shown
+      from instances i where instance_id = ${installed.instance.instance_id}`;
     expect([kept?.kid, kept?.shown.includes('client_secret')]).toEqual([expect.any(String), false]);
     // Whoever lost it gets another one, told once as well.
     const another = await store().rotateSecret(where(installed));
@@ -199,7 +200,8 @@ describe('an install', () => {
       name => new SealedBox([Buffer.from(readFileSync(join(world.dataDir, name), 'utf8'), 'base64')]),
     ) as [SealedBox, SealedBox];
     const text = now.open(secretPurpose(instance.instance_id), await kept()) as string;
-    await sql`update instances set client_secret = ${sql.json(before.seal(secretPurpose(instance.instance_id), text) as never)} where instance_id = ${instance.instance_id}`;
+    await sql`update instances set client_secret = ${sql.json(before.seal(secretPurpose(instance.instance_id), text) as never)}
+      where instance_id = ${instance.instance_id}`;
     await expect
       .poll(async () => (await world.clock('5m'), now.open(secretPurpose(instance.instance_id), await kept())), { timeout: 20_000 })
       .toBe(text);
@@ -403,9 +405,8 @@ describe('installed applications', () => {
     await world.at(registry, captain).deleteEnv({ params: { env_id: mine.env_id } });
     const sql = await world.sql('app');
     const left = () =>
-      sql<
-        object[]
-      >`select 1 from instances where instance_id = ${installed.instance.instance_id} union all select 1 from provisioning_steps where instance_id = ${installed.instance.instance_id}`;
+      sql<object[]>`select 1 from instances where instance_id = ${installed.instance.instance_id} union all select 1 from provisioning_steps
+        where instance_id = ${installed.instance.instance_id}`;
     await expect.poll(async () => (await world.clock('10s'), (await left()).length), { timeout: 20_000 }).toBe(0);
   });
 });

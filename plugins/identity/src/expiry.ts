@@ -15,6 +15,7 @@ export async function forgetExpired({ db }: Ctx): Promise<void> {
   await db.sql`delete from grant_selections where expires_at < now()`;
   await db.sql`delete from wallet_challenges where expires_at < now()`;
   await db.sql`delete from own_audit where ts < now() - interval '30 days'`;
-  await db.sql`delete from account_recoveries where ended_at < now() - interval '30 days' or (confirmed_at is null and expires_at < now() - interval '1 day')`;
+  await db.sql`delete from account_recoveries where ended_at < now() - interval '30 days'
+    or (confirmed_at is null and expires_at < now() - interval '1 day')`;
   await db.sql`delete from revocations where expires_at < now()`;
 }

@@ -79,9 +79,16 @@ export class Realms {
       throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {
       const [row] = await sql<[Settings]>`
-        insert into realms ${sql.row({ env_id: envId, org_id: orgId, host, ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) })}
-        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id, verify_email = coalesce(${said.verify_email ?? null}::boolean, realms.verify_email),
-          wallet_sign_in = coalesce(${said.wallet_sign_in ?? null}::text, realms.wallet_sign_in), passkeys = coalesce(${said.passkeys ?? null}::boolean, realms.passkeys),
+        insert into realms ${sql.row({
+          env_id: envId,
+          org_id: orgId,
+          host,
+          ...Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)),
+        })}
+        on conflict (env_id) do update set host = excluded.host, org_id = excluded.org_id,
+          verify_email = coalesce(${said.verify_email ?? null}::boolean, realms.verify_email),
+          wallet_sign_in = coalesce(${said.wallet_sign_in ?? null}::text, realms.wallet_sign_in),
+            passkeys = coalesce(${said.passkeys ?? null}::boolean, realms.passkeys),
           account_recovery = coalesce(${said.account_recovery ?? null}::text, realms.account_recovery),
           recovery_wait_hours = coalesce(${said.recovery_wait_hours ?? null}::integer, realms.recovery_wait_hours)
         returning verify_email, wallet_sign_in, passkeys, account_recovery, recovery_wait_hours`;
@@ -95,8 +102,8 @@ export class Realms {
 
   async seed(): Promise<void> {
     const { env_id, org_id, host } = this.system;
-    await this.#ctx.db
-      .sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update set host = excluded.host`;
+    await this.#ctx.db.sql`insert into realms (env_id, org_id, host) values (${env_id}, ${org_id}, ${host}) on conflict (env_id) do update
+        set host = excluded.host`;
   }
 
   /**

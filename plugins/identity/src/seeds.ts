@@ -15,16 +15,37 @@ export async function seed(ctx: Ctx, model: AccessModel, passwords: Passwords): 
   const email = ctx.config.bootstrapEmail ?? `admin@ops.sys.${ctx.platform.domain}`;
   await ctx.db.tx(async tx => {
     await model.writeRole(tx, SYSTEM.envId, ADMIN_ROLE, [PLATFORM_ADMIN]);
-    await tx.sql`insert into roles ${tx.sql.row({ role_id: SYSTEM.consoleRoleId, env_id: SYSTEM.envId, name: CONSOLE_ROLE })} on conflict do nothing`;
+    await tx.sql`insert into roles ${tx.sql.row({ role_id: SYSTEM.consoleRoleId, env_id: SYSTEM.envId, name: CONSOLE_ROLE })}
+      on conflict do nothing`;
     await model.writeRole(tx, SYSTEM.envId, CONSOLE_ROLE, ['sys:read']);
-    await tx.sql`insert into user_groups ${tx.sql.row({ group_id: SYSTEM.consoleGroupId, env_id: SYSTEM.envId, name: SYSTEM.consoleGroup })} on conflict do nothing`;
-    await tx.sql`insert into group_roles ${tx.sql.row({ env_id: SYSTEM.envId, group_name: SYSTEM.consoleGroup, role: CONSOLE_ROLE })} on conflict do nothing`;
+    await tx.sql`insert into user_groups ${tx.sql.row({
+      group_id: SYSTEM.consoleGroupId,
+      env_id: SYSTEM.envId,
+      name: SYSTEM.consoleGroup,
+    })} on conflict do nothing`;
+    await tx.sql`insert into group_roles ${tx.sql.row({ env_id: SYSTEM.envId, group_name: SYSTEM.consoleGroup, role: CONSOLE_ROLE })}
+      on conflict do nothing`;
     if (!hash) return;
-    await tx.sql`insert into users ${tx.sql.row({ user_id: SYSTEM.bootstrapUserId, env_id: SYSTEM.envId, email, email_ci: email.toLowerCase(), email_verified: true, display_name: 'Administrator', must_change_password: true })} on conflict do nothing`;
+    await tx.sql`insert into users ${tx.sql.row({
+      user_id: SYSTEM.bootstrapUserId,
+      env_id: SYSTEM.envId,
+      email,
+      email_ci: email.toLowerCase(),
+      email_verified: true,
+      display_name: 'Administrator',
+      must_change_password: true,
+    })}
+      on conflict do nothing`;
     await tx.sql`insert into passwords ${tx.sql.row({ user_id: SYSTEM.bootstrapUserId, hash })} on conflict do nothing`;
-    await tx.sql`insert into user_roles ${tx.sql.row({ env_id: SYSTEM.envId, user_id: SYSTEM.bootstrapUserId, role: ADMIN_ROLE })} on conflict do nothing`;
+    await tx.sql`insert into user_roles ${tx.sql.row({ env_id: SYSTEM.envId, user_id: SYSTEM.bootstrapUserId, role: ADMIN_ROLE })}
+      on conflict do nothing`;
     await tx.emit('platform:auth:user:created', SYSTEM.envId, { user_id: SYSTEM.bootstrapUserId, env_id: SYSTEM.envId });
-    await tx.sql`insert into group_members ${tx.sql.row({ membership_id: SYSTEM.bootstrapMembershipId, env_id: SYSTEM.envId, group_name: SYSTEM.consoleGroup, user_id: SYSTEM.bootstrapUserId })} on conflict do nothing`;
+    await tx.sql`insert into group_members ${tx.sql.row({
+      membership_id: SYSTEM.bootstrapMembershipId,
+      env_id: SYSTEM.envId,
+      group_name: SYSTEM.consoleGroup,
+      user_id: SYSTEM.bootstrapUserId,
+    })} on conflict do nothing`;
   });
   await bumpAccess(ctx, [SYSTEM.envId]);
 }

@@ -165,7 +165,10 @@ describe('headers', () => {
 
   test('ING-037 more than a hundred headers are 431', async () => {
     const text = (count: number) =>
-      `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${Array.from({ length: count - 2 }, (_, index) => `X-N-${index}: 1\r\n`).join('')}\r\n`;
+      `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\n${Array.from(
+        { length: count - 2 },
+        (_, index) => `X-N-${index}: 1\r\n`,
+      ).join('')}\r\n`;
     expect(await world.raw(ECHO, text(101))).toMatch(/^HTTP\/1\.1 431 [\s\S]*headers_too_large/);
     expect(await world.raw(ECHO, text(80))).toMatch(/^HTTP\/1\.1 200 /);
   });

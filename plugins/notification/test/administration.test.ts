@@ -272,14 +272,17 @@ describe('upkeep', () => {
     for (const id of ids) await world.shown(id);
     const age = (table: 'messages' | 'deliveries', id: string, days: number) =>
       table === 'messages'
-        ? world.sql`update messages set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()} where notification_id = ${id}`
-        : world.sql`update deliveries set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()} where notification_id = ${id}`;
+        ? world.sql`update messages set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()}
+          where notification_id = ${id}`
+        : world.sql`update deliveries set created_at = ${new Date(world.host.clock.now().getTime() - days * 86_400_000).toISOString()}
+          where notification_id = ${id}`;
     await age('messages', ids[0] as string, 181);
     await age('messages', ids[1] as string, 179);
     await age('deliveries', ids[1] as string, 91);
     await world.host.clock.advance('61m');
     const left = await world.sql<{ notification_id: string; deliveries: number }[]>`
-      select m.notification_id, count(d.delivery_id)::int as deliveries from messages m left join deliveries d using (notification_id) where m.env_id = ${env_id} group by m.notification_id order by m.notification_id`;
+      select m.notification_id, count(d.delivery_id)::int as deliveries from messages m left join deliveries d using (notification_id)
+        where m.env_id = ${env_id} group by m.notification_id order by m.notification_id`;
     expect([...left]).toEqual([
       { notification_id: ids[1], deliveries: 0 },
       { notification_id: ids[2], deliveries: 1 },
@@ -290,7 +293,9 @@ describe('upkeep', () => {
     const env_id = world.env();
     const id = await world.send({ env_id, recipient: { user_id: 'u', email: 'lost@example.org' }, channels: ['email'] });
     await world.reaches(id, 'delivered');
-    await world.sql`update deliveries set state = 'pending', next_attempt_at = ${new Date(world.host.clock.now().getTime() - 3_600_000).toISOString()} where notification_id = ${id} and channel = 'email'`;
+    await world.sql`update deliveries set state = 'pending',
+      next_attempt_at = ${new Date(world.host.clock.now().getTime() - 3_600_000).toISOString()} where notification_id = ${id}
+      and channel = 'email'`;
     await world.host.clock.advance('61s');
     await world.reaches(id, 'delivered');
   });
@@ -315,14 +320,16 @@ describe('a change of the key', () => {
       content: before.seal(index === 0 ? 'of somebody else' : contentPurpose(id), '{"recipient":{}}'),
     }));
     await world.sql`
-      insert into messages (notification_id, env_id, user_id, stream_family, category, priority, content, channels, resource_refs, correlation_id, confidential, created_at, delivered_at)
+      insert into messages (notification_id, env_id, user_id, stream_family, category, priority, content, channels, resource_refs,
+        correlation_id, confidential, created_at, delivered_at)
       select row.id, env_id, user_id, stream_family, category, priority, row.content, '{}', '[]', correlation_id, false, created_at, now()
       from messages, jsonb_to_recordset(${world.sql.json(many as never)}) as row(id uuid, content jsonb) where notification_id = ${first}`;
     const under = async (kid: string) =>
       (
         await world.sql<
           { id: string }[]
-        >`select notification_id as id from messages where content ->> 'kid' = ${kid} union all select mail_id from mailbox where mail ->> 'kid' = ${kid}`
+        >`select notification_id as id from messages where content ->> 'kid' = ${kid} union all select mail_id from mailbox
+          where mail ->> 'kid' = ${kid}`
       ).map(({ id }) => id);
     const path = join(world.stores.dataDir, 'next.post.key');
     writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });

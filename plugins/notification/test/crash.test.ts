@@ -75,9 +75,11 @@ test('NTF-008 processes that are killed in the middle of the work lose nothing a
   }).toBe(MESSAGES);
   const views = await world.sql<
     { n: number; ids: number }[]
-  >`select count(*)::int as n, count(distinct notification_id)::int as ids from deliveries where env_id = ${env_id} and channel = 'view' and state = 'delivered'`;
+  >`select count(*)::int as n, count(distinct notification_id)::int as ids from deliveries where env_id = ${env_id} and channel = 'view'
+    and state = 'delivered'`;
   const told = await world.sql<{ n: number; ids: number }[]>`
-    select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id} and event_type = 'platform:notification:received'`;
+    select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id}
+      and event_type = 'platform:notification:received'`;
   expect([[...views], [...told]]).toEqual([[{ n: MESSAGES, ids: MESSAGES }], [{ n: MESSAGES, ids: MESSAGES }]]);
   const ids = new Map<string, Set<string>>();
   for (const { envelope, mail: got } of mail.received)

@@ -350,7 +350,8 @@ describe('channels', () => {
     // However many other organizations have theirs.
     await world.sql`
       insert into gateways (gateway_id, scope, org_id, channel, name, config, enabled, private_ok, version, created_at, updated_at)
-      select gen_random_uuid(), 'org', gen_random_uuid(), 'sms', 'of another', '{}', true, false, 1, '2020-01-01', '2020-01-01' from generate_series(1, 600)`;
+      select gen_random_uuid(), 'org', gen_random_uuid(), 'sms', 'of another', '{}', true, false, 1, '2020-01-01', '2020-01-01'
+        from generate_series(1, 600)`;
     await world.gateway(env_id, { channel: 'sms', name: 'of the organization', scope: 'org' });
     expect(await chosen()).toBe('of the organization');
     await world.sql`delete from gateways where name = 'of another'`;

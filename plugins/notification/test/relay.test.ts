@@ -11,7 +11,8 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 /** Messages that were handed over and of which nobody was told, as after a lost word. */
 async function unheard(env_id: string, count: number): Promise<string[]> {
-  await world.sql`create or replace function keep_back() returns trigger language plpgsql as 'begin new.delivered_at := now(); return new; end'`;
+  await world.sql`create
+    or replace function keep_back() returns trigger language plpgsql as 'begin new.delivered_at := now(); return new; end'`;
   await world.sql`create trigger keep_back before insert on messages for each row execute function keep_back()`;
   const ids = [];
   try {
@@ -21,7 +22,8 @@ async function unheard(env_id: string, count: number): Promise<string[]> {
     await world.sql`drop trigger keep_back on messages`;
   }
   for (const [n, id] of ids.entries())
-    await world.sql`update messages set created_at = ${new Date(Date.now() - (count - n) * 1_000).toISOString()} where notification_id = ${id}`;
+    await world.sql`update messages set created_at = ${new Date(Date.now() - (count - n) * 1_000).toISOString()}
+      where notification_id = ${id}`;
   await world.sql`update messages set delivered_at = null where env_id = ${env_id}`;
   return ids;
 }
@@ -43,7 +45,8 @@ describe('the relay', () => {
     await world.host.clock.advance('1s');
     await eventually(() => waiting(env_id)).toBe(0);
     const rows = await world.sql<{ tx: string; ids: string[] }[]>`
-      select xmin::text as tx, array_agg(notification_id::text order by created_at) as ids from messages where env_id = ${env_id} group by 1 order by min(created_at)`;
+      select xmin::text as tx, array_agg(notification_id::text order by created_at) as ids from messages where env_id = ${env_id}
+        group by 1 order by min(created_at)`;
     expect(rows.map(row => row.ids.length)).toEqual([50, 50, 20]);
     expect(rows.flatMap(row => row.ids)).toEqual(ids);
     // A later pass: it takes what came after them, and would have taken them first.
@@ -56,7 +59,8 @@ describe('the relay', () => {
     const env_id = world.env();
     const [bad, good] = [await world.send({ env_id }), await world.send({ env_id })];
     for (const id of [bad, good]) await world.shown(id);
-    await world.sql`update messages set delivered_at = null, shown_at = null, content = jsonb_set(content, '{kid}', '"00000000"') where notification_id = ${bad}`;
+    await world.sql`update messages set delivered_at = null, shown_at = null, content = jsonb_set(content, '{kid}', '"00000000"')
+      where notification_id = ${bad}`;
     await world.sql`delete from deliveries where notification_id = ${bad}`;
     const passes = async () =>
       (
@@ -81,7 +85,8 @@ describe('the relay', () => {
       for (let n = 0; n < 60; n++) ids.push(await world.send({ env_id, idempotency_key: `${env_id} more ${n}` }, world.producer('q-post')));
       await eventually(() => waiting(env_id)).toBe(0);
       const told = await world.sql<{ n: number; ids: number }[]>`
-        select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id} and event_type = 'platform:notification:received'`;
+        select count(*)::int as n, count(distinct payload->>'notification_id')::int as ids from outbox where env_id = ${env_id}
+          and event_type = 'platform:notification:received'`;
       expect([...told]).toEqual([{ n: 120, ids: 120 }]);
       expect(await world.sql`select 1 from deliveries where env_id = ${env_id} and channel = 'view'`).toHaveLength(120);
     } finally {

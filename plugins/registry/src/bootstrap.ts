@@ -77,7 +77,8 @@ export class Bootstrap {
     const { sql } = this.#ctx.db;
     const orgs = sql<
       Org[]
-    >`select * from orgs where org_id = any(string_to_array(${ids.join()}, ',')::uuid[]) order by created_at desc, org_id desc limit ${MAX_ORGS}`;
+    >`select * from orgs where org_id = any(string_to_array(${ids.join()}, ',')::uuid[]) order by created_at desc, org_id desc
+      limit ${MAX_ORGS}`;
     if (ids.length <= MAX_ORGS) return Promise.all([orgs, this.#envsOf(ids)]);
     const newest = await orgs;
     return [newest, await this.#envsOf(newest.map(orgOf))];

@@ -6,9 +6,15 @@ import type { PolicyStore } from './policy/policy-store.ts';
 export async function seed(ctx: Ctx, policies: PolicyStore): Promise<void> {
   await ctx.db.tx(async tx => {
     await tx.sql`
-      insert into orgs ${tx.sql.row({ org_id: SYSTEM.orgId, slug: SYSTEM.orgSlug, display_name: 'Platform', org_domain: `sys.${ctx.platform.domain}` })} on conflict (org_id) do nothing`;
+      insert into orgs ${tx.sql.row({
+        org_id: SYSTEM.orgId,
+        slug: SYSTEM.orgSlug,
+        display_name: 'Platform',
+        org_domain: `sys.${ctx.platform.domain}`,
+      })} on conflict (org_id) do nothing`;
     await tx.sql`
-      insert into envs ${tx.sql.row({ env_id: SYSTEM.envId, org_id: SYSTEM.orgId, slug: SYSTEM.envSlug, display_name: 'Operations' })} on conflict (env_id) do nothing`;
+      insert into envs ${tx.sql.row({ env_id: SYSTEM.envId, org_id: SYSTEM.orgId, slug: SYSTEM.envSlug, display_name: 'Operations' })}
+        on conflict (env_id) do nothing`;
     // Nobody signs up to the console, and only its group signs in (REG-034); the group itself is the identity service's.
     await tx.sql`
       insert into app_instances ${tx.sql.row({

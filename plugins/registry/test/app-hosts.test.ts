@@ -71,7 +71,15 @@ describe('host names', () => {
     const clash = (statement: Promise<unknown>) => expect(statement).rejects.toMatchObject({ code: '23505' });
     await clash(world.sql`update envs set auth_domain = ${app.hostname} where env_id = ${second.env.env_id}`);
     await clash(
-      world.sql`insert into app_instances ${world.sql.row({ app_instance_id: NOWHERE, env_id: second.env.env_id, app_id: 'x', slug: 'x', name: 'X', hostname: app.hostname, auth_mode: 'open' })}`,
+      world.sql`insert into app_instances ${world.sql.row({
+        app_instance_id: NOWHERE,
+        env_id: second.env.env_id,
+        app_id: 'x',
+        slug: 'x',
+        name: 'X',
+        hostname: app.hostname,
+        auth_mode: 'open',
+      })}`,
     );
     await clash(world.sql`update orgs set org_domain = ${first.org.org_domain} where org_id = ${second.org.org_id}`);
     expect(

@@ -188,7 +188,8 @@ describe('verification', () => {
     // What somebody asked for below it stays unproven, and leads nowhere.
     expect(await refusal(world.resolve(`id.${domain}`))).toEqual([404, 'hostname_unresolved']);
     // The same domain, proven by one, is no other's any more.
-    await world.sql`insert into domain_proofs (org_id, domain, txt_value) values (${squatter.org.org_id}, ${domain}, ${listed?.txt_value ?? ''})`;
+    await world.sql`insert into domain_proofs (org_id, domain, txt_value)
+      values (${squatter.org.org_id}, ${domain}, ${listed?.txt_value ?? ''})`;
     expect(await refusal(world.host.by(squatter.owner).verifyDomain({ params: { id: squatter.org.org_id, domain } }))).toEqual([
       409,
       'hostname_taken',
@@ -301,8 +302,8 @@ describe('looking again', () => {
     await verify(claimed);
     names.silent = true;
     await nextLook();
-    const [row] =
-      await world.sql`select status, failing_since, last_error from custom_domains where app_instance_id = ${claimed.params.app_instance_id}`;
+    const [row] = await world.sql`select status, failing_since, last_error from custom_domains
+        where app_instance_id = ${claimed.params.app_instance_id}`;
     expect(row).toEqual({ status: 'verified', failing_since: null, last_error: expect.stringContaining('did not answer') });
     expect(await refusal(verify(claimed))).toEqual([409, 'domain_not_verified']);
     expect(await world.resolve(claimed.domain.fqdn)).toMatchObject({ kind: 'custom' });

@@ -90,7 +90,8 @@ export class Firings {
   async #write(tx: SchedulerTx, { name, service, env_id }: Fired, { at, kind }: { at: Date; kind: 'due' | 'manual' }): Promise<boolean> {
     const fire_id = fireId({ service, name }, at, kind);
     const [made] = await tx.sql<object[]>`
-      insert into firings ${tx.sql.row({ fire_id, name, fire_at: at, manual: kind === 'manual' })} on conflict (fire_id) do nothing returning 1`;
+      insert into firings ${tx.sql.row({ fire_id, name, fire_at: at, manual: kind === 'manual' })} on conflict (fire_id) do nothing
+        returning 1`;
     if (!made) return false;
     await tx.sql`
       delete from firings where name = ${name} and status <> 'waiting'
@@ -133,7 +134,8 @@ export class Firings {
     const status = ok ? 'done' : pause === undefined ? 'failed' : 'waiting';
     const change = { status, attempts: row.attempts + 1, http_status, code, finished_at: status === 'waiting' ? null : now };
     const [written] = await tx.sql<object[]>`
-      update firings set ${tx.sql.row(change)} where fire_id = ${row.fire_id} and status = 'waiting' and attempts = ${row.attempts} returning 1`;
+      update firings set ${tx.sql.row(change)} where fire_id = ${row.fire_id} and status = 'waiting' and attempts = ${row.attempts}
+        returning 1`;
     if (!written || ok) return;
     this.#ctx.metrics.firings_failed.add(1);
     const fields = { schedule: row.name, fire_id: row.fire_id, attempt: row.attempts + 1, http_status, code };

@@ -39,8 +39,10 @@ export class Schedules {
       };
       await tx.sql`
         insert into schedules ${tx.sql.row(row)} on conflict (name) do update set
-          env_id = excluded.env_id, cron = excluded.cron, timezone = excluded.timezone, path = excluded.path, updated_at = excluded.updated_at,
-          next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone) then schedules.next_at else excluded.next_at end
+          env_id = excluded.env_id, cron = excluded.cron, timezone = excluded.timezone, path = excluded.path,
+            updated_at = excluded.updated_at,
+          next_at = case when (schedules.cron, schedules.timezone) = (excluded.cron, excluded.timezone) then schedules.next_at
+            else excluded.next_at end
         where schedules.service = excluded.service and (schedules.env_id, schedules.cron, schedules.timezone, schedules.path)
           is distinct from (excluded.env_id, excluded.cron, excluded.timezone, excluded.path)`;
     });

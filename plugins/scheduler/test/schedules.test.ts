@@ -172,7 +172,9 @@ describe('firings', () => {
   test('the last fifty firings are kept and shown', async () => {
     await put('kept', YEARLY);
     const sql = await host.sql();
-    await sql`insert into firings (fire_id, name, fire_at, manual, status) select gen_random_uuid(), 'kept', ${host.clock.now()}::timestamptz - n * interval '1 minute', false, 'done' from generate_series(1, 55) n`;
+    await sql`insert into firings (fire_id, name, fire_at, manual, status)
+      select gen_random_uuid(), 'kept', ${host.clock.now()}::timestamptz - n * interval '1 minute', false, 'done'
+      from generate_series(1, 55) n`;
     await act('kept', 'run');
     await quiet();
     expect((await sql`select 1 from firings where name = 'kept'`).length).toBe(50);

@@ -58,7 +58,8 @@ export class Measurements {
       query,
       { list: `aggregates ${property_id}`, order: { minute: 'time', metric: 'text' } },
       ({ where, order, limit }) => db.sql<Aggregate[]>`
-        select property_id, minute, metric, value, count from aggregates where property_id = ${property_id} and ${where} order by ${order} limit ${limit}`,
+        select property_id, minute, metric, value, count from aggregates where property_id = ${property_id} and ${where} order by ${order}
+          limit ${limit}`,
     );
   }
 
@@ -66,17 +67,23 @@ export class Measurements {
     const before = new Date(Math.floor(this.#ctx.clock.now().getTime() / 60_000) * 60_000).toISOString();
     return this.#ctx.db.tx(async tx => {
       const taken = await tx.sql<{ property_id: string; minute: string; metric: string; value: number; count: number }[]>`
-        with due as (select measurement_id from measurements where not summed and at < ${before} order by at limit ${BATCH} for update skip locked),
-             moved as (update measurements set summed = true where measurement_id in (select measurement_id from due) returning property_id, date_trunc('minute', at) as minute, metric, value)
+        with due as (select measurement_id from measurements where not summed and at < ${before} order by at limit ${BATCH}
+          for update skip locked),
+             moved as (update measurements set summed = true where measurement_id in (select measurement_id from due)
+               returning property_id, date_trunc('minute', at) as minute, metric, value)
         select property_id, minute, metric, sum(value) as value, count(*)::int as count from moved group by property_id, minute, metric`;
       if (taken.length === 0) return 0;
       await tx.sql`
         insert into aggregates (property_id, minute, metric, value, count)
-        select property_id, minute, metric, value, count from jsonb_to_recordset(${tx.sql.json(taken)}) as row(property_id uuid, minute timestamptz, metric text, value float8, count int)
-        on conflict (property_id, minute, metric) do update set value = aggregates.value + excluded.value, count = aggregates.count + excluded.count`;
+        select property_id, minute, metric, value, count from jsonb_to_recordset(${tx.sql.json(taken)}) as row(property_id uuid,
+          minute timestamptz, metric text, value float8, count int)
+        on conflict (property_id, minute, metric) do update set value = aggregates.value + excluded.value,
+          count = aggregates.count + excluded.count`;
       const windows = await tx.sql<Summed[]>`
-        select a.property_id, p.env_id, a.minute, jsonb_object_agg(a.metric, a.value) as metrics from aggregates a join properties p using (property_id)
-        where (a.property_id, a.minute) in (select property_id, minute from jsonb_to_recordset(${tx.sql.json(taken)}) as row(property_id uuid, minute timestamptz)) group by 1, 2, 3`;
+        select a.property_id, p.env_id, a.minute, jsonb_object_agg(a.metric, a.value) as metrics from aggregates a join properties p
+          using (property_id)
+        where (a.property_id, a.minute) in (select property_id, minute
+          from jsonb_to_recordset(${tx.sql.json(taken)}) as row(property_id uuid, minute timestamptz)) group by 1, 2, 3`;
       for (const { property_id, env_id, minute, metrics } of windows) {
         const from = new Date(minute);
         await tx.emit('platform:stat.aggregate.updated', env_id, {

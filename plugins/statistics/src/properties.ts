@@ -14,7 +14,8 @@ export class Properties {
   async provision({ env_id, kind, ref_id, name }: Pick<Property, 'env_id' | 'kind' | 'ref_id' | 'name'>) {
     const { sql } = this.#ctx.db;
     const [made] = await sql<Property[]>`
-      insert into properties ${sql.row({ property_id: this.#ctx.platform.newId(), env_id, kind, ref_id, name })} on conflict on constraint properties_once do nothing
+      insert into properties ${sql.row({ property_id: this.#ctx.platform.newId(), env_id, kind, ref_id, name })}
+        on conflict on constraint properties_once do nothing
       returning property_id, env_id, kind, ref_id, name, created_at`;
     if (made) return made;
     const [known] = await sql<
@@ -35,14 +36,16 @@ export class Properties {
       ({ where, order, limit }) =>
         db.sql<
           Property[]
-        >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and ${where} order by ${order} limit ${limit}`,
+        >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and ${where} order by ${order}
+          limit ${limit}`,
     );
   }
 
   async get(env: string, propertyId: string): Promise<Property> {
     const [found] = await this.#ctx.db.sql<
       Property[]
-    >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env} and property_id::text = ${propertyId}`;
+    >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env}
+      and property_id::text = ${propertyId}`;
     if (!found) throw this.#ctx.problem('property_not_found', { detail: 'Nothing of that number is measured in this environment.' });
     return found;
   }

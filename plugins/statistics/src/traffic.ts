@@ -69,8 +69,10 @@ export class Traffic {
   async figures() {
     const { sql } = this.#ctx.db;
     const items = await sql<{ at: string; requests: number; errors: number; p50: number; p95: number }[]>`
-      select at, sum(requests)::int as requests, sum(errors)::int as errors, sum(p50_ms * requests) / greatest(sum(requests), 1) as p50, max(p95_ms) as p95
-      from traffic where period = 'minute' and at > ${new Date(this.#ctx.clock.now().getTime() - 3_600_000).toISOString()} group by at order by at`;
+      select at, sum(requests)::int as requests, sum(errors)::int as errors, sum(p50_ms * requests) / greatest(sum(requests), 1) as p50,
+        max(p95_ms) as p95
+      from traffic where period = 'minute' and at > ${new Date(this.#ctx.clock.now().getTime() - 3_600_000).toISOString()} group by at
+        order by at`;
     const last = items.at(-1);
     return {
       rps: rounded((last?.requests ?? 0) / 60),
@@ -96,7 +98,8 @@ export class Traffic {
       const written = await tx.sql<{ service: string }[]>`
         insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)
         select 'minute', ${at}, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms
-        from jsonb_to_recordset(${tx.sql.json(rows)}) as row(service text, requests int, errors int, statuses jsonb, p50_ms float8, p95_ms float8, p99_ms float8)
+        from jsonb_to_recordset(${tx.sql.json(rows)}) as row(service text, requests int, errors int, statuses jsonb, p50_ms float8,
+          p95_ms float8, p99_ms float8)
         on conflict do nothing returning service`;
       if (written.length > 0) await tx.emit('platform:stat:traffic:snapshot', SYSTEM.envId, snapshotOf(at, rows));
       const own = new Set(written.map(({ service }) => service));
@@ -121,8 +124,10 @@ export class Traffic {
     >`
       insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)
       select 'day', ${from}, service, sum(requests)::int, sum(errors)::int,
-        (select jsonb_object_agg(key, total) from (select key, sum(value::int) as total from traffic inner_rows, jsonb_each_text(inner_rows.statuses)
-          where inner_rows.period = 'minute' and inner_rows.service = t.service and inner_rows.at >= ${from} and inner_rows.at < ${to} group by key) sums),
+        (select jsonb_object_agg(key, total) from (select key, sum(value::int) as total
+          from traffic inner_rows, jsonb_each_text(inner_rows.statuses)
+          where inner_rows.period = 'minute' and inner_rows.service = t.service and inner_rows.at >= ${from} and inner_rows.at < ${to}
+            group by key) sums),
         sum(p50_ms * requests) / greatest(sum(requests), 1), max(p95_ms), max(p99_ms)
       from traffic t where period = 'minute' and at >= ${from} and at < ${to} group by service
       on conflict do nothing returning service, requests, errors, statuses, p50_ms, p95_ms, p99_ms`;

@@ -348,7 +348,8 @@ describe('a module kit', () => {
     const script = `#!/bin/sh
 echo "$@" >> ${folder}/args
 case "$1" in
-  apply) printf '{"secret":"%s"}' "$TF_VAR_env_file" > terraform.tfstate; env | grep -c '^TF_VAR_' >> ${folder}/inputs; printf '%s' "$TF_VAR_env_file" > ${folder}/told;;
+  apply) printf '{"secret":"%s"}' "$TF_VAR_env_file" > terraform.tfstate
+    env | grep -c '^TF_VAR_' >> ${folder}/inputs; printf '%s' "$TF_VAR_env_file" > ${folder}/told;;
   destroy) [ -s terraform.tfstate ] || exit 3; echo '{}' > terraform.tfstate;;
   output) echo '{"ip":{"value":"10.0.0.2"},"id":{"value":"m-1"}}';;
 esac

@@ -70,7 +70,8 @@ export class Decisions {
       ({ where, order, limit }) => db.sql<Waiting[]>`
         select s.step_id, s.run_id, r.workflow, s.kind, s.title, s.assignee_group, s.paused_at, s.expires_at
         from steps s join runs r using (run_id)
-        where r.env_id = ${env} and s.status = 'paused' and (${groups}::text[] is null or s.assignee_group = any(${groups}::text[])) and ${where}
+        where r.env_id = ${env} and s.status = 'paused' and (${groups}::text[] is null or s.assignee_group = any(${groups}::text[]))
+          and ${where}
         order by ${order} limit ${limit}`,
     );
   }

@@ -57,13 +57,16 @@ export async function nginx({ home, cert, key, backend }: PeerOrder): Promise<Pe
 events { worker_connections 4096; }
 http {
   access_log off; keepalive_requests 100000000; keepalive_timeout 600;
-  client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
+  client_body_temp_path ${folder}/b; proxy_temp_path ${folder}/p; fastcgi_temp_path ${folder}/f;
+  uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
   upstream backend { server 127.0.0.1:${backend.tls}; keepalive 64; keepalive_requests 100000000; keepalive_timeout 600; }
   server {
     listen 127.0.0.1:${port} ssl; ssl_protocols TLSv1.3; ssl_certificate ${folder}/cert; ssl_certificate_key ${folder}/key;
     location / {
-      proxy_pass https://backend; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_ssl_protocols TLSv1.3;
-      ${headers.join(' ')} proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Host $host; proxy_set_header X-Platform-Correlation-Id $request_id;
+      proxy_pass https://backend; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host;
+      proxy_ssl_protocols TLSv1.3;
+      ${headers.join(' ')} proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Host $host;
+      proxy_set_header X-Platform-Correlation-Id $request_id;
     }
   }
 }

@@ -56,12 +56,14 @@ export async function loadTrail(sql: postgres.Sql, count: number): Promise<void>
   await sql`set maintenance_work_mem = '512MB'`;
   const indexes = await sql<
     { name: string; text: string }[]
-  >`select indexname as name, indexdef as text from pg_indexes where tablename = 'audit' and schemaname = current_schema() and indexname <> 'audit_pkey'`;
+  >`select indexname as name, indexdef as text from pg_indexes where tablename = 'audit' and schemaname = current_schema()
+    and indexname <> 'audit_pkey'`;
   for (const { name } of indexes) await sql.unsafe(`drop index ${name}`);
   await sql`alter table audit disable trigger user`;
   await pipeline(
     Readable.from(lines()),
-    await sql`copy audit (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, occurred_at, delivery_key, hash) from stdin`.writable(),
+    await sql`copy audit (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, occurred_at,
+      delivery_key, hash) from stdin`.writable(),
   );
   for (const { text } of indexes) await sql.unsafe(text);
   await sql`alter table audit enable trigger user`;
@@ -72,6 +74,7 @@ export async function loadTrail(sql: postgres.Sql, count: number): Promise<void>
     ts: new Date(head.ts),
     hash: Buffer.from(head.hash, 'hex'),
   }));
-  await sql`insert into audit_heads ${sql(rows)} on conflict (env_id) do update set position = excluded.position, audit_id = excluded.audit_id, ts = excluded.ts, hash = excluded.hash`;
+  await sql`insert into audit_heads ${sql(rows)} on conflict (env_id) do update
+    set position = excluded.position, audit_id = excluded.audit_id, ts = excluded.ts, hash = excluded.hash`;
   await sql`vacuum analyze audit`;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Ready } from '../../../e2e/fixtures/platform.ts';
-import type { BrowserSession } from '../suites/browser-session.ts';
+import type { BrowserSession } from '../suites/faces/browser-session.ts';
 import type { CrowdLoad, CrowdSeen } from './crowd-thread.ts';
 
 export type CrowdSize = CrowdSeen;

@@ -55,7 +55,8 @@ async function sent(world: World, sink: ChildProcess, port: number): Promise<Cos
   const env_id = world.env();
   await world.gateway(env_id, { gateway_url: `smtp://127.0.0.1:${port}`, config: { from: 'bench@example.com' } });
   await world.sql`
-    create function bench_hold() returns trigger language plpgsql as 'begin new.due_at := new.due_at + interval ''1 day''; return new; end'`;
+    create function bench_hold() returns trigger language plpgsql as
+      'begin new.due_at := new.due_at + interval ''1 day''; return new; end'`;
   await world.sql`create trigger bench_hold before insert on work_tasks for each row execute function bench_hold()`;
   let next = 0;
   await Promise.all(
@@ -70,7 +71,8 @@ async function sent(world: World, sink: ChildProcess, port: number): Promise<Cos
   sink.send(MAILS);
   const [before, began] = [process.cpuUsage(), performance.now()];
   await world.sql`drop function bench_hold() cascade`;
-  await world.sql`update work_tasks set due_at = due_at - interval '1 day' where state = 'waiting' and due_at > now() + interval '12 hours'`;
+  await world.sql`update work_tasks set due_at = due_at - interval '1 day' where state = 'waiting'
+    and due_at > now() + interval '12 hours'`;
   await all;
   const { user, system } = process.cpuUsage(before);
   return { cpuUs: (user + system) / MAILS, perSecond: (MAILS * 1_000) / (performance.now() - began) };

@@ -123,8 +123,10 @@ async function plainInserts(
   const start = performance.now();
   const one = async () => {
     while (performance.now() - start < ms) {
-      await raw`insert into bench_plain (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, hash)
-        values (${randomUUID()}, 1, now(), 'bench', ${event.env_id}, ${event.action}, '{}', ${JSON.stringify(event.resource)}::text::json, 'success', ${JSON.stringify(event.details)}::text::json, ${event.correlation_id}, '') returning audit_id`;
+      await raw`insert into bench_plain (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details,
+        correlation_id, hash)
+        values (${randomUUID()}, 1, now(), 'bench', ${event.env_id}, ${event.action}, '{}', ${JSON.stringify(event.resource)}::text::json,
+          'success', ${JSON.stringify(event.details)}::text::json, ${event.correlation_id}, '') returning audit_id`;
       rows += 1;
     }
   };

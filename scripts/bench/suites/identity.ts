@@ -199,7 +199,8 @@ function signIn(server: IdentityServer, email: string, oauth: object, cookie = '
 
 async function seedPeople({ tables }: IdentityServer, stored: string): Promise<string[]> {
   const ids = Array.from({ length: PEOPLE }, () => newId());
-  await tables.sql`insert into users (user_id, env_id, email, email_ci, email_verified) select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
+  await tables.sql`insert into users (user_id, env_id, email, email_ci, email_verified)
+    select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
   await tables.sql`insert into passwords (user_id, hash) select id, ${stored} from unnest(${ids}::uuid[]) id`;
   return ids.map(id => `${id}@example.org`);
 }

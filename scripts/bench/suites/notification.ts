@@ -90,7 +90,8 @@ async function* killed(world: World, sink: Sink & { readonly port: number }): As
     const [row] = await world.sql<{ mails: number; views: number; doubled: number }[]>`
       select (select count(*)::int from deliveries where channel = 'email' and state = 'delivered') as mails,
         (select count(distinct notification_id)::int from deliveries where channel = 'view' and state = 'delivered') as views,
-        (select count(*)::int from (select 1 from outbox where event_type = 'platform:notification:received' group by payload ->> 'notification_id' having count(*) > 1) twice) as doubled`;
+        (select count(*)::int from (select 1 from outbox where event_type = 'platform:notification:received'
+          group by payload ->> 'notification_id' having count(*) > 1) twice) as doubled`;
     return row as { mails: number; views: number; doubled: number };
   };
   let found = await count();
@@ -201,7 +202,9 @@ async function* beside(world: World): AsyncGenerator<Row> {
     name: `the same, memory that the process grew by while the provider hung for ${HANG_S} s`,
     value: Math.max(0, held.at(-1) ?? 0),
     unit: 'MB',
-    note: `at a fifth of the time ${Math.max(0, held[Math.floor(HANG_S / 5)] ?? 0).toFixed(0)} MB, at most ${Math.max(...held).toFixed(0)} MB`,
+    note: `at a fifth of the time ${Math.max(0, held[Math.floor(HANG_S / 5)] ?? 0).toFixed(
+      0,
+    )} MB, at most ${Math.max(...held).toFixed(0)} MB`,
   };
 }
 

@@ -95,8 +95,10 @@ export class RegistryFleet implements AsyncDisposable {
     const { sql } = tables;
     const ids = people.map(({ id }) => id);
     await sql`insert into roles (env_id, name) values (${SYSTEM.envId}, 'bench:founder') on conflict do nothing`;
-    await sql`insert into role_scopes (env_id, role, scope) select ${SYSTEM.envId}, 'bench:founder', unnest(${scopes}::text[]) on conflict do nothing`;
-    await sql`insert into users (user_id, env_id, email, email_ci, email_verified) select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
+    await sql`insert into role_scopes (env_id, role, scope) select ${SYSTEM.envId}, 'bench:founder', unnest(${scopes}::text[])
+      on conflict do nothing`;
+    await sql`insert into users (user_id, env_id, email, email_ci, email_verified)
+      select id, ${SYSTEM.envId}, id || '@example.org', id || '@example.org', true from unnest(${ids}::uuid[]) id`;
     await sql`insert into user_roles (env_id, user_id, role) select ${SYSTEM.envId}, id, 'bench:founder' from unnest(${ids}::uuid[]) id`;
     return people;
   }

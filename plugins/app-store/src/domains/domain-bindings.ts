@@ -92,14 +92,16 @@ export class DomainBindings {
     // against its owner.
     await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`app:fqdn:${fqdn}`}, 0))`;
     const [held] = await tx.sql<object[]>`
-      select 1 from domain_bindings where fqdn = ${fqdn} and instance_id <> ${instance_id} and (status in ('verified', 'active') or (status = 'pending' and org_id = ${org_id})) limit 1`;
+      select 1 from domain_bindings where fqdn = ${fqdn} and instance_id <> ${instance_id}
+        and (status in ('verified', 'active') or (status = 'pending' and org_id = ${org_id})) limit 1`;
     if (held) throw this.#taken(fqdn);
     const [other] = await tx.sql<
       { fqdn: string; status: string }[]
     >`select fqdn, status from domain_bindings where instance_id = ${instance_id} and status <> 'removed' for update`;
     if (other && other.status !== 'failed')
       throw this.#ctx.problem('binding_exists', { detail: `It has ${other.fqdn}. Give that up first.` });
-    await tx.sql`update domain_bindings set status = 'removed', updated_at = ${clock.now()} where instance_id = ${instance_id} and status = 'failed'`;
+    await tx.sql`update domain_bindings set status = 'removed', updated_at = ${clock.now()} where instance_id = ${instance_id}
+      and status = 'failed'`;
     const now = clock.now();
     const row = {
       binding_id: platform.newId(),
@@ -122,7 +124,8 @@ export class DomainBindings {
       const { proven, reason } = await this.#parts.challenges.look(known, method);
       if (!proven) {
         await this.#ctx.db.sql`
-          update domain_bindings set attempts = attempts + 1, last_error = ${reason}, updated_at = ${this.#ctx.clock.now()} where binding_id = ${known.binding_id} and status in ('pending', 'failed')`;
+          update domain_bindings set attempts = attempts + 1, last_error = ${reason}, updated_at = ${this.#ctx.clock.now()}
+            where binding_id = ${known.binding_id} and status in ('pending', 'failed')`;
         throw this.#unproven(known, method, reason ?? 'The records are not there.');
       }
       await this.#proven(known, method, caller);
@@ -145,9 +148,11 @@ export class DomainBindings {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<
         object[]
-      >`update domain_bindings set status = 'removed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${known.binding_id} and status <> 'removed' returning 1`;
+      >`update domain_bindings set status = 'removed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${known.binding_id}
+        and status <> 'removed' returning 1`;
       if (gone.length === 0) return;
-      await tx.sql`update instances set domain = default_domain, updated_at = ${this.#ctx.clock.now()} where instance_id = ${instance.instance_id}`;
+      await tx.sql`update instances set domain = default_domain, updated_at = ${this.#ctx.clock.now()}
+        where instance_id = ${instance.instance_id}`;
       await this.tell(tx, known, 'removed', caller);
     });
     return true;
@@ -182,7 +187,8 @@ export class DomainBindings {
     try {
       await this.#ctx.db.tx(async tx => {
         const rows = await tx.sql<object[]>`
-          update domain_bindings set status = 'verified', method = ${method}, attempts = attempts + 1, verified_at = ${now}, last_error = null, updated_at = ${now}
+          update domain_bindings set status = 'verified', method = ${method}, attempts = attempts + 1, verified_at = ${now},
+            last_error = null, updated_at = ${now}
           where binding_id = ${known.binding_id} and status in ('pending', 'failed') returning 1`;
         if (rows.length > 0) await this.tell(tx, known, 'verified', caller);
       });

@@ -51,15 +51,16 @@ export class DomainMapping {
         cause.code === 'domain_not_verified'
           ? `Let ${fqdn} lead to ${instance.default_domain} by a CNAME record.`
           : (cause.detail ?? cause.title);
-      await this.#ctx.db
-        .sql`update domain_bindings set last_error = ${reason}, updated_at = ${this.#ctx.clock.now()} where binding_id = ${binding.binding_id} and status = 'verified'`;
+      await this.#ctx.db.sql`update domain_bindings set last_error = ${reason}, updated_at = ${this.#ctx.clock.now()}
+          where binding_id = ${binding.binding_id} and status = 'verified'`;
       return;
     }
     await this.#ctx.db.tx(async tx => {
       const now = this.#ctx.clock.now();
       const rows = await tx.sql<
         object[]
-      >`update domain_bindings set status = 'active', last_error = null, updated_at = ${now} where binding_id = ${binding.binding_id} and status = 'verified' returning 1`;
+      >`update domain_bindings set status = 'active', last_error = null, updated_at = ${now} where binding_id = ${binding.binding_id}
+        and status = 'verified' returning 1`;
       if (rows.length > 0)
         await this.#instances.change(tx, instance, { from: ['active', 'suspended'], set: { domain: fqdn }, told: 'updated' });
     });

@@ -54,7 +54,8 @@ export class DomainRecheck {
     await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<
         object[]
-      >`update domain_bindings set status = 'failed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${row.binding_id} and status = 'pending' returning 1`;
+      >`update domain_bindings set status = 'failed', updated_at = ${this.#ctx.clock.now()} where binding_id = ${row.binding_id}
+        and status = 'pending' returning 1`;
       if (rows.length > 0) await this.#parts.bindings.tell(tx, row, 'failed');
     });
   }

@@ -142,7 +142,8 @@ export class Installs {
       await bindings.giveUp(row);
       await provisioner.undo(instanceId, AbortSignal.timeout(UNDO_MS));
       await this.#ctx.db.tx(async tx => {
-        await tx.sql`update instances set open = false, leased_until = null, client_secret = null, app_instance_id = null where instance_id = ${instanceId}`;
+        await tx.sql`update instances set open = false, leased_until = null, client_secret = null, app_instance_id = null
+          where instance_id = ${instanceId}`;
         await tx.cancel('settle', instanceId);
         const at = new Date(this.#ctx.clock.now().getTime() + LATE_MS);
         await tx.enqueue('settle', { instance_id: instanceId }, { key: instanceId, at, envId: row.env_id });

@@ -28,7 +28,8 @@ export class Instances {
       ({ where, order, limit: most }) =>
         selectInstances(
           db.sql,
-          db.sql`where env_id = ${envId} and case when ${wanted}::text is null then status <> 'uninstalled' else status = ${wanted} end and ${where} order by ${order} limit ${most}`,
+          db.sql`where env_id = ${envId} and case when ${wanted}::text is null then status <> 'uninstalled' else status = ${wanted} end
+            and ${where} order by ${order} limit ${most}`,
         ),
     );
     return { items: items.map(instanceOf), next_cursor };
@@ -60,7 +61,8 @@ export class Instances {
   async lease(instanceId: string): Promise<InstanceRow | undefined> {
     const now = this.#ctx.clock.now();
     const [row] = await this.#ctx.db.sql<InstanceRow[]>`
-      update instances set leased_until = ${new Date(now.getTime() + LEASE_MS)} where instance_id = ${instanceId} and (leased_until is null or leased_until <= ${now}) returning *`;
+      update instances set leased_until = ${new Date(now.getTime() + LEASE_MS)} where instance_id = ${instanceId}
+        and (leased_until is null or leased_until <= ${now}) returning *`;
     return row;
   }
 
@@ -72,7 +74,8 @@ export class Instances {
   async reopen(instanceId: string): Promise<boolean> {
     try {
       const rows = await this.#ctx.db.sql<object[]>`
-        update instances set open = true, leased_until = ${this.leaseEnd()} where instance_id = ${instanceId} and status = 'failed' and not open returning 1`;
+        update instances set open = true, leased_until = ${this.leaseEnd()} where instance_id = ${instanceId} and status = 'failed'
+          and not open returning 1`;
       return rows.length > 0;
     } catch (error) {
       if (brokenConstraint(error) === 'instances_slug') return false;
@@ -95,7 +98,8 @@ export class Instances {
     { from, set, told, caller }: { from: readonly InstanceStatus[]; set: object; told?: Told; caller?: Caller | undefined },
   ): Promise<boolean> {
     const changed = await tx.sql<object[]>`
-      update instances set ${tx.sql.row({ ...set, updated_at: this.#ctx.clock.now() })} where instance_id = ${row.instance_id} and status = any(${[...from]}::text[]) returning 1`;
+      update instances set ${tx.sql.row({ ...set, updated_at: this.#ctx.clock.now() })} where instance_id = ${row.instance_id}
+        and status = any(${[...from]}::text[]) returning 1`;
     if (changed.length > 0 && told) await this.tell(tx, row, told, caller);
     return changed.length > 0;
   }

@@ -119,7 +119,8 @@ export class Onboarding {
       const ended = await this.#instances.change(tx, row, { from: ['onboarding'], set, told: 'failed' });
       if (!ended) return;
       await tx.cancel('settle', row.instance_id);
-      await tx.sql`update domain_bindings set status = 'removed', updated_at = ${this.#ctx.clock.now()} where instance_id = ${row.instance_id} and status <> 'removed'`;
+      await tx.sql`update domain_bindings set status = 'removed', updated_at = ${this.#ctx.clock.now()}
+        where instance_id = ${row.instance_id} and status <> 'removed'`;
     });
   }
 

@@ -20,9 +20,11 @@ export const seenBy = (sql: Sql, { name, envId }: Viewer): unknown => sql`(
 
 /** Listings with their images, as the wire shows them; `tail` is what follows `from`. */
 export const selectListings = (sql: Sql, tail: unknown): Promise<Listing[]> => sql<Listing[]>`
-  select listing_id, org_id, env_id, owner_user_id, app_slug, channel, version, name, summary, description, categories, backend_url, dcr_supported, oauth_defaults, visibility,
+  select listing_id, org_id, env_id, owner_user_id, app_slug, channel, version, name, summary, description, categories, backend_url,
+    dcr_supported, oauth_defaults, visibility,
     roles, default_signup_role, onboarding, statistics_property_id, status, published_at, created_at, updated_at, row_version,
-    (select coalesce(jsonb_agg(jsonb_build_object('role', m.role, 'resolution', m.resolution, 'storage_key', m.storage_key) order by m.role), '[]')
+    (select coalesce(jsonb_agg(jsonb_build_object('role', m.role, 'resolution', m.resolution, 'storage_key', m.storage_key)
+      order by m.role), '[]')
      from listing_media m where m.listing_id = listings.listing_id) as media
   from listings ${tail}`;
 

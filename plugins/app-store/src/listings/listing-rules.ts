@@ -49,7 +49,8 @@ export class ListingRules {
     await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`app:roles:${env_id}`}, 0))`;
     const [clash] = await tx.sql<{ name: string; app_slug: string }[]>`
       select role ->> 'name' as name, app_slug from listings, jsonb_array_elements(roles) as role
-      where env_id = ${env_id} and org_id = ${org_id} and app_slug <> ${app_slug} and role ->> 'name' = any(${roles.map(({ name }) => name)}::text[]) limit 1`;
+      where env_id = ${env_id} and org_id = ${org_id} and app_slug <> ${app_slug}
+        and role ->> 'name' = any(${roles.map(({ name }) => name)}::text[]) limit 1`;
     if (clash) throw this.#taken(clash.name, clash.app_slug);
   }
 
@@ -64,7 +65,9 @@ export class ListingRules {
           (action.machineOnly || (action.vertical === 'platform' && action.admin && (action.grants === undefined || name === signup)));
         if (reserved)
           throw this.#ctx.problem('role_scope_refused', {
-            detail: `${scope} is ${action.machineOnly ? 'for services alone' : 'administration of the platform'}; leave it out of the role "${name}".`,
+            detail: `${scope} is ${
+              action.machineOnly ? 'for services alone' : 'administration of the platform'
+            }; leave it out of the role "${name}".`,
             extra: { errors: [{ pointer: `/roles/${index}/scopes`, code: 'refused', message: `holds ${scope}` }] },
           });
       }

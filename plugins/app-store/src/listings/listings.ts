@@ -35,8 +35,10 @@ export class Listings {
       ({ where, order, limit }) =>
         selectListings(
           db.sql,
-          db.sql`where ${seenBy(db.sql, viewer)} and (${c}::text is null or categories ? ${c}::text) and (${a}::text is null or app_slug = ${a}) and (${ch}::text is null or channel = ${ch})
-          and (${words}::text is null or name ilike ${words} or summary ilike ${words} or app_slug ilike ${words}) and ${where} order by ${order} limit ${limit}`,
+          db.sql`where ${seenBy(db.sql, viewer)} and (${c}::text is null or categories ? ${c}::text)
+            and (${a}::text is null or app_slug = ${a}) and (${ch}::text is null or channel = ${ch})
+          and (${words}::text is null or name ilike ${words} or summary ilike ${words} or app_slug ilike ${words}) and ${where}
+            order by ${order} limit ${limit}`,
         ),
     );
   }
@@ -66,7 +68,8 @@ export class Listings {
     const { app_slug, channel } = await this.seen(viewer, listingId);
     const items = await selectListings(
       sql,
-      sql`where app_slug = ${app_slug} and channel = ${channel} and listing_id <> ${listingId} and ${seenBy(sql, viewer)} order by published_at desc nulls first, listing_id desc limit 100`,
+      sql`where app_slug = ${app_slug} and channel = ${channel} and listing_id <> ${listingId} and ${seenBy(sql, viewer)}
+        order by published_at desc nulls first, listing_id desc limit 100`,
     );
     return { items };
   }
@@ -157,7 +160,8 @@ export class Listings {
       const before = await this.#locked(tx, listingId, viewerOf(caller, env));
       this.#ctx.requireVersion(ifMatch, before.row_version);
       const change = await work(tx, before);
-      await tx.sql`update listings set row_version = row_version + 1, updated_at = ${this.#ctx.clock.now()} where listing_id = ${before.listing_id}`;
+      await tx.sql`update listings set row_version = row_version + 1, updated_at = ${this.#ctx.clock.now()}
+        where listing_id = ${before.listing_id}`;
       await this.#told(tx, change, before, caller);
     });
     const listing = await this.#row(listingId);
@@ -183,7 +187,8 @@ export class Listings {
   async #move(tx: StoreTx, before: Listing, status: ListingStatus): Promise<Change> {
     this.#rules.requireWay(before.status, status);
     const now = this.#ctx.clock.now();
-    await tx.sql`update listings set status = ${status}, published_at = case when ${status} = 'published' then ${now}::timestamptz else published_at end where listing_id = ${before.listing_id}`;
+    await tx.sql`update listings set status = ${status}, published_at = case when ${status} = 'published' then ${now}::timestamptz
+      else published_at end where listing_id = ${before.listing_id}`;
     return status === 'published' ? 'published' : 'updated';
   }
 

@@ -33,8 +33,10 @@ export class Releases {
     const [found] = await selectListings(
       sql,
       version === undefined
-        ? sql`where app_slug = ${app_slug} and channel = ${channel} and status = 'published' and ${seen} order by published_at desc, listing_id desc limit 1`
-        : sql`where app_slug = ${app_slug} and channel = ${channel} and version = ${version} and status in ('published', 'deprecated') and ${seen}`,
+        ? sql`where app_slug = ${app_slug} and channel = ${channel} and status = 'published' and ${seen}
+          order by published_at desc, listing_id desc limit 1`
+        : sql`where app_slug = ${app_slug} and channel = ${channel} and version = ${version} and status in ('published', 'deprecated')
+          and ${seen}`,
     );
     if (!found)
       throw this.#ctx.problem('version_not_found', {

@@ -33,11 +33,13 @@ export class Provisioner {
     for (const [position, step] of this.#steps.entries()) {
       if (done.has(step.name)) continue;
       signal.throwIfAborted();
-      await sql`insert into provisioning_steps ${sql.row({ instance_id: instanceId, position, step: step.name, state: 'doing' })} on conflict do nothing`;
+      await sql`insert into provisioning_steps ${sql.row({ instance_id: instanceId, position, step: step.name, state: 'doing' })}
+        on conflict do nothing`;
       const brought = await step.do(await this.#instance(instanceId), signal);
       await this.#ctx.db.tx(async tx => {
         if (brought)
-          await tx.sql`update instances set ${tx.sql.row(columnsOf(brought, value => tx.sql.json(value)))} where instance_id = ${instanceId}`;
+          await tx.sql`update instances set ${tx.sql.row(columnsOf(brought, value => tx.sql.json(value)))}
+            where instance_id = ${instanceId}`;
         await tx.sql`update provisioning_steps set state = 'done' where instance_id = ${instanceId} and step = ${step.name}`;
       });
     }

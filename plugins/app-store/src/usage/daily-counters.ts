@@ -33,7 +33,8 @@ export class DailyCounters {
     const since = new Date(until.getTime() - DAY_MS);
     const rows = await this.#ctx.db.sql<Counted[]>`
       select env_id, sum(instances)::int as instances, sum(listings)::int as listings, sum(installs)::int as installs from (
-        select env_id, count(*) filter (where open) as instances, 0 as listings, count(*) filter (where created_at >= ${since} and created_at < ${until}) as installs from instances group by 1
+        select env_id, count(*) filter (where open) as instances, 0 as listings, count(*) filter (where created_at >= ${since}
+          and created_at < ${until}) as installs from instances group by 1
         union all select env_id, 0, count(*), 0 from listings group by 1) as counted group by 1`;
     const queue = rows.values();
     await Promise.all(

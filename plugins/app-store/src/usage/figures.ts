@@ -10,6 +10,7 @@ export async function figuresOf({ db: { sql } }: Ctx, envId: string): Promise<Fi
       (select count(*)::int from instances where env_id = ${envId} and status in ('onboarding', 'provisioning')) as waiting`;
   const items = await sql<
     Figures['items']
-  >`select app_slug as app, count(*)::int as installs from instances where env_id = ${envId} and open group by 1 order by 2 desc, 1 limit 20`;
+  >`select app_slug as app, count(*)::int as installs from instances where env_id = ${envId} and open group by 1 order by 2 desc, 1
+    limit 20`;
   return { ...counts, items: [...items] };
 }

@@ -74,7 +74,8 @@ export class Usage {
     // Beside any transaction of the event: this mark stands even where the event has to come again.
     await this.#ctx.db.sql`
       insert into usage_taken ${this.#ctx.db.sql.row({ property_id, minute, metric, under_way: difference, key, touched_at })}
-      on conflict (property_id, minute, metric) do update set under_way = excluded.under_way, key = excluded.key, touched_at = excluded.touched_at`;
+      on conflict (property_id, minute, metric) do update set under_way = excluded.under_way, key = excluded.key,
+        touched_at = excluded.touched_at`;
     await this.#send(place, difference, key, listingId);
   }
 

@@ -94,7 +94,8 @@ export function describeDomains(given: () => World): void {
         `create function no_event() returns trigger language plpgsql as $$ begin raise exception 'the outbox is full'; end $$`,
       );
       await sql.unsafe(
-        `create trigger no_event before insert on outbox for each row when (new.event_type = 'platform:app:domain:bound') execute function no_event()`,
+        `create trigger no_event before insert on outbox for each row
+          when (new.event_type = 'platform:app:domain:bound') execute function no_event()`,
       );
       try {
         await expect(ask(instance, fresh())).rejects.toThrow();

@@ -41,7 +41,8 @@ export function describeImages(given: () => World): void {
       const sql = await world.sql('app');
       const columns = await sql<
         object[]
-      >`select 1 from information_schema.columns where table_schema = current_schema() and data_type = 'bytea' and table_name in ('listings', 'listing_media', 'instances')`;
+      >`select 1 from information_schema.columns where table_schema = current_schema() and data_type = 'bytea'
+        and table_name in ('listings', 'listing_media', 'instances')`;
       const [row] = await sql<
         { text: string }[]
       >`select (select jsonb_agg(l)::text from listings l) || (select jsonb_agg(m)::text from listing_media m) as text`;

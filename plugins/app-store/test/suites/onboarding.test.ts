@@ -104,7 +104,8 @@ export function describeOnboarding(given: () => World): void {
       // The onboarding ends between the look at the instance and the hand on it.
       await sql.unsafe(
         `create function ends() returns trigger language plpgsql as $$ begin new.status = 'provisioning'; return new; end $$;
-         create trigger ends before update of leased_until on instances for each row when (old.status = 'onboarding') execute function ends()`,
+         create trigger ends before update of leased_until on instances for each row
+           when (old.status = 'onboarding') execute function ends()`,
       );
       const uninstall = () =>
         world.host.by(acme.admin).deleteInstance({ params: { instance_id: begun.instance_id }, targetEnvId: acme.env_id });

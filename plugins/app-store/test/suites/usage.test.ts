@@ -35,7 +35,8 @@ export function describeUsage(given: () => World): void {
     const measured = async (propertyId: string) => {
       await world.clock('20s');
       const rows = await (await world.sql('stat'))<{ metric: string; value: number; count: number }[]>`
-        select metric, sum(value) as value, count(*)::int as count from measurements where property_id = ${propertyId} and metric like 'usage.%' group by 1 order by 1`;
+        select metric, sum(value) as value, count(*)::int as count from measurements
+        where property_id = ${propertyId} and metric like 'usage.%' group by 1 order by 1`;
       return rows.map(({ metric, value, count }) => `${metric}=${value} in ${count}`);
     };
 
@@ -137,7 +138,8 @@ export function describeUsage(given: () => World): void {
       const counted = async () => {
         await world.clock('10s');
         return (await world.sql('stat'))<{ metric: string; value: number; key: string; dimensions: object }[]>`
-          select metric, value, idempotency_key as key, dimensions from measurements join properties using (property_id) where ref_id = ${`app-store:${acme.env_id}`} order by metric`;
+          select metric, value, idempotency_key as key, dimensions from measurements
+          join properties using (property_id) where ref_id = ${`app-store:${acme.env_id}`} order by metric`;
       };
       const cron = as.user('sys:sys:admin', 'cron:schedules:admin');
       await world.at(scheduler, cron).runSchedule({ params: { name: 'app-daily-counters' } });

@@ -17,7 +17,8 @@ interface Page {
 const FILTERS = ['q', 'kind', 'state', 'source'] as const;
 const USAGE = `platform ca list [--q TEXT] [--kind leaf|client|ca] [--state valid|revoked|expired] [--source local|upstream] [--most N]
 
-  The certificates that this platform issued, newest first: id, state, kind, until when, and for which name. --most is 100 unless you say otherwise.`;
+  The certificates that this platform issued, newest first: id, state, kind, until when, and for which name. --most is 100
+  unless you say otherwise.`;
 
 /** `platform ca list`. */
 export const list = commandOf<{ query: Record<string, string>; most: number }>({

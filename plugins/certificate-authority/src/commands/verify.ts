@@ -12,9 +12,10 @@ interface Verdict {
 
 const USAGE = `platform ca verify [FILE…]
 
-  Proves the log of everything that the authority ever signed or revoked: no line was changed, removed, inserted or reordered, it ends where its signed
-  head says, and every certificate that is kept is in it, as it was issued. With files, says of each certificate in them whether it is in the log.
-  The exit code is 1 when something is wrong. Keep the line with the head: a later log that does not contain it was put back.`;
+  Proves the log of everything that the authority ever signed or revoked: no line was changed, removed, inserted or reordered, it ends
+  where its signed head says, and every certificate that is kept is in it, as it was issued. With files, says of each certificate in
+  them whether it is in the log. The exit code is 1 when something is wrong. Keep the line with the head: a later log that does not
+  contain it was put back.`;
 
 /** `platform ca verify`. */
 export const verify = commandOf<{ files: readonly string[] }>({

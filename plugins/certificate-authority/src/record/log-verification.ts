@@ -66,7 +66,9 @@ async function compare(
     else if (entry.revoked !== meta.revoked)
       add(
         'revocation',
-        `${meta.domain} (serial ${meta.serial}) is ${meta.revoked ? 'marked as revoked, which was' : 'not marked as revoked, which was'} ${meta.revoked ? 'never logged' : 'logged'}`,
+        `${meta.domain} (serial ${meta.serial}) is ${
+          meta.revoked ? 'marked as revoked, which was' : 'not marked as revoked, which was'
+        } ${meta.revoked ? 'never logged' : 'logged'}`,
       );
   }
   for (const [thumbprint, { id }] of logged) if (!kept.has(thumbprint)) add('missing', `certificate ${id} was logged and is gone`);

@@ -72,7 +72,8 @@ export class EventContracts {
       with before as (select * from event_contracts where service = ${service}),
       kept as (
         insert into event_contracts (service, vertical, version, events) values (${service}, ${vertical}, ${version}, ${events})
-        on conflict (service) do update set vertical = excluded.vertical, version = excluded.version, events = excluded.events, updated_at = now())
+        on conflict (service) do update set vertical = excluded.vertical, version = excluded.version, events = excluded.events,
+          updated_at = now())
       select 1 from before where vertical = ${vertical} and version = ${version} and events = ${events}`;
     await this.load();
     return { service, version, changed: same.length === 0 };

@@ -47,10 +47,12 @@ export class Inbox {
     const [taken] = await sql<{ positions: number[] | null }[]>`
       with marked as (
         update event_groups g set message_ids = m.message_ids::text[], done_at = now()
-        from unnest(${listOf(marks.map(mark => mark.id))}::text::uuid[], ${listOf(marks.map(mark => mark.attempt))}::text::int[], ${marks.map(messageIdsOf)}::text[]) m(id, attempt, message_ids)
+        from unnest(${listOf(marks.map(mark => mark.id))}::text::uuid[], ${listOf(marks.map(mark => mark.attempt))}::text::int[],
+          ${marks.map(messageIdsOf)}::text[]) m(id, attempt, message_ids)
         where g.id = m.id and g.attempt = m.attempt
       ), journaled as (
-        insert into audit_pages (at, entries) select now(), j.entries from (select ${journal.length > 0 ? JSON.stringify(journal) : null}::text as entries) j where j.entries is not null
+        insert into audit_pages (at, entries) select now(), j.entries
+          from (select ${journal.length > 0 ? JSON.stringify(journal) : null}::text as entries) j where j.entries is not null
       ), ${stored(sql, id, rows, keys, OWN_S)}
       returning case when cardinality(positions) < ${rows.length}::int then positions end as positions`;
     return taken && new InboxGroup({ id, attempt: 1, rows, positions: taken.positions ?? rows.map((_, position) => position) });
@@ -69,8 +71,10 @@ export class Inbox {
       with known as (select key, group_id, position from event_keys where key = any(${listOf(keys)}::text::uuid[])),
         -- Read once for all of its keys: a batch that is sent again is mostly one group.
         held as materialized (select id, message_ids, events::jsonb as events from event_groups where id in (select group_id from known))
-      select replace(key::text, '-', '') as key, group_id, position, coalesce(events -> 'rows' -> position ->> 'env', events -> 'shared' ->> 'env') as env,
-        coalesce(events -> 'rows' -> position ->> 'family', events -> 'shared' ->> 'family') as family, nullif(message_ids[position + 1], '') as message_id
+      select replace(key::text, '-', '') as key, group_id, position,
+        coalesce(events -> 'rows' -> position ->> 'env', events -> 'shared' ->> 'env') as env,
+        coalesce(events -> 'rows' -> position ->> 'family', events -> 'shared' ->> 'family') as family,
+          nullif(message_ids[position + 1], '') as message_id
       from known join held on held.id = group_id`;
     return new Map(
       found.map(({ key, group_id, position, env, family, message_id }) => [key, { group: group_id, position, env, family, message_id }]),
@@ -85,9 +89,8 @@ export class Inbox {
       return place ? [{ row, ...place }] : [];
     });
     if (places.length === 0) return known;
-    const stored = await sql<
-      Stored[]
-    >`select id, attempt, events, positions, message_ids from event_groups where id = any(${listOf(places.map(({ group }) => group))}::text::uuid[])`;
+    const stored = await sql<Stored[]>`select id, attempt, events, positions, message_ids from event_groups
+      where id = any(${listOf(places.map(({ group }) => group))}::text::uuid[])`;
     const groups = new Map(inOrder(stored).map(group => [group.id, group]));
     for (const { row, group, position } of places) {
       const first = groups.get(group)?.rows[position];
@@ -131,7 +134,8 @@ export class Inbox {
   async lease(limit: number): Promise<InboxGroup[]> {
     const groups = await this.#ctx.db.sql<Stored[]>`
       with due as (
-        select id, cardinality(positions) as rows from event_groups where done_at is null and append_by <= now() order by id limit ${limit} for update
+        select id, cardinality(positions) as rows from event_groups where done_at is null and append_by <= now() order by id limit ${limit}
+          for update
       ), counted as (
         select id, rows, sum(rows) over (order by id) as through from due
       )
@@ -149,7 +153,8 @@ export class Inbox {
     await this.#ctx.db.sql`
       with released as (
         update event_groups g set message_ids = r.message_ids::text[], append_by = now() + ${afterMs}::int * interval '1 ms'
-        from unnest(${listOf(groups.map(group => group.id))}::text::uuid[], ${listOf(groups.map(group => group.attempt))}::text::int[], ${groups.map(messageIdsOf)}::text[]) r(id, attempt, message_ids)
+        from unnest(${listOf(groups.map(group => group.id))}::text::uuid[], ${listOf(groups.map(group => group.attempt))}::text::int[],
+          ${groups.map(messageIdsOf)}::text[]) r(id, attempt, message_ids)
         where g.id = r.id and g.attempt = r.attempt and g.done_at is null
         returning 1
       )
@@ -163,7 +168,8 @@ export class Inbox {
   async reopen(from: string | undefined, until: string): Promise<number> {
     const reopened = await this.#ctx.db.sql<object[]>`
       update event_groups set message_ids = null, done_at = null, attempt = attempt + 1, append_by = now()
-      where id in (select id from event_groups where done_at >= coalesce(${from ?? null}::timestamptz, '-infinity') and done_at < ${until}::timestamptz order by done_at limit ${GROUPS_PER_REOPEN})
+      where id in (select id from event_groups where done_at >= coalesce(${from ?? null}::timestamptz, '-infinity')
+        and done_at < ${until}::timestamptz order by done_at limit ${GROUPS_PER_REOPEN})
       returning 1`;
     return reopened.length;
   }
@@ -183,7 +189,8 @@ export class Inbox {
   /** Events that are on no stream. */
   async unrelayed(): Promise<number> {
     const [row] = await this.#ctx.db.sql<{ count: number }[]>`
-      select coalesce(sum(cardinality(positions) - cardinality(array_remove(coalesce(message_ids, '{}'), ''))), 0)::int as count from event_groups where done_at is null`;
+      select coalesce(sum(cardinality(positions) - cardinality(array_remove(coalesce(message_ids, '{}'), ''))), 0)::int as count
+        from event_groups where done_at is null`;
     return row?.count ?? 0;
   }
 
@@ -192,14 +199,16 @@ export class Inbox {
     const { sql } = this.#ctx.db;
     const [gone] = await sql<{ groups: number }[]>`
       with gone as (
-        delete from event_groups where id in (select id from event_groups where done_at < now() - interval '7 days' order by done_at limit ${GROUPS_PER_SWEEP}) returning keys
+        delete from event_groups where id in (select id from event_groups where done_at < now() - interval '7 days' order by done_at
+          limit ${GROUPS_PER_SWEEP}) returning keys
       ), forgotten as (
         delete from event_keys where key in (select unnest(keys) from gone)
       )
       select count(*)::int as groups from gone`;
     const journal = await sql<
       object[]
-    >`delete from audit_pages where id in (select id from audit_pages where at < now() - interval '90 days' order by at limit ${GROUPS_PER_SWEEP}) returning 1`;
+    >`delete from audit_pages where id in (select id from audit_pages where at < now() - interval '90 days' order by at
+      limit ${GROUPS_PER_SWEEP}) returning 1`;
     return (gone?.groups ?? 0) + journal.length;
   }
 }
@@ -215,13 +224,15 @@ function stored(sql: Sql, id: string, rows: readonly InboxRow[], keys: readonly 
   taken as (
     insert into event_keys (key, group_id, position)
     -- One order for everybody: two processes with the same keys wait for each other instead of deadlocking.
-    select k.key, ${id}::text::uuid, k.position from unnest(${listOf(given.map(position => keys[position] as string))}::text::uuid[], ${listOf(given)}::text::int[]) k(key, position) order by k.key
+    select k.key, ${id}::text::uuid, k.position from unnest(${listOf(given.map(position => keys[position] as string))}::text::uuid[],
+      ${listOf(given)}::text::int[]) k(key, position) order by k.key
     on conflict do nothing returning key, position
   ), placed as (
     select position from taken union all select unnest(${listOf(minted)}::text::int[])
   )
   insert into event_groups (id, events, keys, positions, append_by)
-  select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array(select key from taken), array_agg(position order by position), now() + make_interval(secs => ${seconds}::int) from placed having count(*) > 0`;
+  select ${id}::text::uuid, ${InboxGroup.write(rows)}::text, array(select key from taken), array_agg(position
+    order by position), now() + make_interval(secs => ${seconds}::int) from placed having count(*) > 0`;
 }
 
 /** An array in Postgres's own writing, of words that need no quotes there: the driver would look at each of thousands. */

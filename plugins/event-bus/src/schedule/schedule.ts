@@ -41,10 +41,14 @@ export class Schedule {
     const key = envelope.idempotency_key === NO_KEY ? id : envelope.idempotency_key;
     if ((await Inbox.minted(sql, [row])).size > 0) return 'published';
     const made = await sql<{ schedule_id: string; deliver_at: string }[]>`
-      insert into scheduled_events (schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at, produced_by, publisher_id_token, correlation_id, deliver_at)
-      select ${id}::uuid, ${env}::uuid, ${sub}::text, ${key}::text, ${envelope.event_type}::text, ${family}::text, ${envelope.payload}::text, ${envelope.created_at}::text,
-        ${envelope.produced_at}::text::timestamptz, ${envelope.produced_by}::text, ${envelope.publisher_id_token ?? null}::text, ${envelope.correlation_id}::text, ${deliverAt.toISOString()}::text::timestamptz
-      where not exists (select from event_keys where key = ${keyOf({ env, envelope: { publisher_subject: sub, idempotency_key: key } })}::text::uuid)
+      insert into scheduled_events (schedule_id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, accepted_at,
+        produced_by, publisher_id_token, correlation_id, deliver_at)
+      select ${id}::uuid, ${env}::uuid, ${sub}::text, ${key}::text, ${envelope.event_type}::text, ${family}::text,
+        ${envelope.payload}::text, ${envelope.created_at}::text,
+        ${envelope.produced_at}::text::timestamptz, ${envelope.produced_by}::text, ${envelope.publisher_id_token ?? null}::text,
+          ${envelope.correlation_id}::text, ${deliverAt.toISOString()}::text::timestamptz
+      where not exists (select from event_keys
+        where key = ${keyOf({ env, envelope: { publisher_subject: sub, idempotency_key: key } })}::text::uuid)
       on conflict on constraint scheduled_events_once do nothing
       returning schedule_id, deliver_at`;
     if (made[0]) return { ...made[0], replayed: false };
@@ -67,7 +71,8 @@ export class Schedule {
   async takeBack(scheduleId: string, vertical: string): Promise<'done' | 'unknown' | 'delivered' | 'foreign'> {
     const { sql } = this.#ctx.db;
     const gone = await sql<object[]>`
-      delete from scheduled_events where schedule_id = ${scheduleId} and delivered_at is null and split_part(event_type, ':', 1) = ${vertical} returning 1`;
+      delete from scheduled_events where schedule_id = ${scheduleId} and delivered_at is null
+        and split_part(event_type, ':', 1) = ${vertical} returning 1`;
     if (gone.length > 0) return 'done';
     const [row] = await sql<
       { own: boolean }[]
@@ -87,14 +92,16 @@ export class Schedule {
         order by deliver_at limit ${ROWS_PER_MOVE} for update skip locked`;
       if (due.length === 0) return 0;
       await Inbox.leave(sql, platform.newId(), due.map(inboxRowOf));
-      await sql`update scheduled_events set delivered_at = now() where schedule_id = any(${due.map(({ schedule_id }) => schedule_id)}::text[]::uuid[])`;
+      await sql`update scheduled_events set delivered_at = now()
+        where schedule_id = any(${due.map(({ schedule_id }) => schedule_id)}::text[]::uuid[])`;
       return due.length;
     });
   }
 
   async count(env?: string): Promise<number> {
     const [row] = await this.#ctx.db.sql<{ count: number }[]>`
-      select count(*)::int as count from scheduled_events where delivered_at is null and (${env ?? null}::text is null or env_id = ${env ?? null}::text::uuid)`;
+      select count(*)::int as count from scheduled_events where delivered_at is null
+        and (${env ?? null}::text is null or env_id = ${env ?? null}::text::uuid)`;
     return row?.count ?? 0;
   }
 
@@ -102,7 +109,8 @@ export class Schedule {
   async sweep(): Promise<number> {
     const gone = await this.#ctx.db.sql<object[]>`
       delete from scheduled_events where schedule_id in (
-        select schedule_id from scheduled_events where delivered_at < now() - interval '7 days' order by delivered_at limit ${ROWS_PER_SWEEP}) returning 1`;
+        select schedule_id from scheduled_events where delivered_at < now() - interval '7 days' order by delivered_at
+          limit ${ROWS_PER_SWEEP}) returning 1`;
     return gone.length;
   }
 }

@@ -3,7 +3,8 @@ import { FunctionFolder } from './function-folder.ts';
 
 const USAGE = `platform func build [FOLDER]
 
-  Compiles the function in FOLDER (here when absent) to FOLDER/build/function.wasm, and says what the service would say of it at its upload.`;
+  Compiles the function in FOLDER (here when absent) to FOLDER/build/function.wasm, and says what the service would say of it at its
+  upload.`;
 
 export default commandOf<{ folder: string }>({
   usage: USAGE,

@@ -53,7 +53,9 @@ export default commandOf<Asked>({
     if (!recorded) return attempt.ok ? 0 : 1;
     const same = attempt.ok === (recorded.status === 'completed') && (attempt.ok || attempt.code === recorded.code);
     print(
-      `recorded  ${recorded.status === 'completed' ? 'completed' : recorded.code} with ${recorded.fuel_used} fuel: ${same ? 'the same' : 'another end'}`,
+      `recorded  ${recorded.status === 'completed' ? 'completed' : recorded.code} with ${recorded.fuel_used} fuel: ${
+        same ? 'the same' : 'another end'
+      }`,
     );
     return same ? 0 : 1;
   },

@@ -45,11 +45,13 @@ export class ExecutionRecords {
       };
       const [made] = await db.sql<
         Row[]
-      >`insert into executions ${db.sql.row(fresh)} on conflict (env_id, target, hook, idempotency_key) where current do nothing returning *`;
+      >`insert into executions ${db.sql.row(fresh)} on conflict (env_id, target, hook, idempotency_key) where current do nothing
+        returning *`;
       if (made) return { row: made, fresh: true };
       const since = new Date(now.getTime() - config.dedupeS * 1_000);
       const [found] = await db.sql<Row[]>`
-        select * from executions where env_id = ${env_id} and target = ${target} and hook = ${request.hook} and idempotency_key = ${request.idempotency_key} and current`;
+        select * from executions where env_id = ${env_id} and target = ${target} and hook = ${request.hook}
+          and idempotency_key = ${request.idempotency_key} and current`;
       if (found && Date.parse(found.created_at) > since.getTime()) return { row: found, fresh: false };
       if (found) await db.sql`update executions set current = false where execution_id = ${found.execution_id} and status <> 'running'`;
       if (found?.status === 'running') return { row: found, fresh: false };
@@ -121,7 +123,8 @@ export class ExecutionRecords {
   /** Takes a failed execution, or one whose process is gone, for another try; nothing when somebody else has it. */
   async take(executionId: string): Promise<Row | undefined> {
     const [row] = await this.#ctx.db.sql<Row[]>`
-      update executions set status = 'running', begun_at = ${this.#ctx.clock.now()} where execution_id = ${executionId} and status = 'failed' returning *`;
+      update executions set status = 'running', begun_at = ${this.#ctx.clock.now()} where execution_id = ${executionId}
+        and status = 'failed' returning *`;
     return row;
   }
 
@@ -130,7 +133,8 @@ export class ExecutionRecords {
     const found = await this.get(env, executionId);
     if (found.status !== 'dead_lettered') throw this.#ctx.problem('execution_not_dead', { detail: `It is ${found.status}.` });
     const [row] = await this.#ctx.db.sql<Row[]>`
-      update executions set status = 'running', attempts = 0, begun_at = ${this.#ctx.clock.now()} where execution_id = ${executionId} and status = 'dead_lettered' returning *`;
+      update executions set status = 'running', attempts = 0, begun_at = ${this.#ctx.clock.now()} where execution_id = ${executionId}
+        and status = 'dead_lettered' returning *`;
     return row ?? found;
   }
 
@@ -155,10 +159,12 @@ export class ExecutionRecords {
       query,
       { list: `executions ${env} ${s} ${p} ${h}`, order: { created_at: 'time', execution_id: 'id' } },
       ({ where, order, limit }) => db.sql<Execution[]>`
-        select execution_id, module_id, env_id, domain, product, hook, status, code, detail, decision, attempts, next_at, fuel_used, memory_bytes, duration_ms, idempotency_key, created_at,
+        select execution_id, module_id, env_id, domain, product, hook, status, code, detail, decision, attempts, next_at, fuel_used,
+          memory_bytes, duration_ms, idempotency_key, created_at,
           finished_at
         from executions
-        where env_id = ${env} and (${s}::text is null or status = ${s}) and (${p}::text is null or product = ${p}) and (${h}::text is null or hook = ${h}) and ${where}
+        where env_id = ${env} and (${s}::text is null or status = ${s}) and (${p}::text is null or product = ${p})
+          and (${h}::text is null or hook = ${h}) and ${where}
         order by ${order} limit ${limit}`,
     );
   }
@@ -168,11 +174,15 @@ export class ExecutionRecords {
     const since = new Date(this.#ctx.clock.now().getTime() - 86_400_000);
     const products = await sql<Figures['products']>`
       select product, count(*)::bigint as executions, count(*) filter (where status in ('failed', 'dead_lettered'))::bigint as failed,
-        percentile_cont(0.5) within group (order by fuel_used)::float8 as fuel_p50, percentile_cont(0.95) within group (order by fuel_used)::float8 as fuel_p95,
-        percentile_cont(0.5) within group (order by duration_ms)::float8 as duration_p50_ms, percentile_cont(0.95) within group (order by duration_ms)::float8 as duration_p95_ms
-      from executions where env_id = ${env} and created_at > ${since} and status <> 'running' group by product order by executions desc limit 20`;
+        percentile_cont(0.5) within group (order by fuel_used)::float8 as fuel_p50,
+          percentile_cont(0.95) within group (order by fuel_used)::float8 as fuel_p95,
+        percentile_cont(0.5) within group (order by duration_ms)::float8 as duration_p50_ms,
+          percentile_cont(0.95) within group (order by duration_ms)::float8 as duration_p95_ms
+      from executions where env_id = ${env} and created_at > ${since} and status <> 'running' group by product order by executions desc
+        limit 20`;
     const [counts] = await sql<{ dead: number; modules: number }[]>`
-      select (select count(*) from executions where env_id = ${env} and status = 'dead_lettered')::bigint as dead, (select count(*) from modules where env_id = ${env})::bigint as modules`;
+      select (select count(*) from executions where env_id = ${env} and status = 'dead_lettered')::bigint as dead, (select count(*)
+        from modules where env_id = ${env})::bigint as modules`;
     const sum = (of: 'executions' | 'failed') => products.reduce((total, each) => total + each[of], 0);
     return {
       executions: sum('executions'),

@@ -55,7 +55,8 @@ export class Executor {
     await this.#parts.enablement.require(env);
     const domain = query.domain ?? null;
     const active = await this.#ctx.db.sql<{ module_id: string }[]>`
-      select module_id from products where env_id = ${env} and product = ${params.product_id} and (${domain}::text is null or domain = ${domain}) limit 2`;
+      select module_id from products where env_id = ${env} and product = ${params.product_id}
+        and (${domain}::text is null or domain = ${domain}) limit 2`;
     if (active.length > 1) throw this.#ctx.problem('domain_required', { detail: 'Name the domain in the query.' });
     if (!active[0]) throw this.#ctx.problem('no_active_version', { detail: `No version of ${params.product_id} is active here.` });
     const module = await this.#parts.modules.get(env, active[0].module_id);

@@ -22,12 +22,13 @@ export interface LockedProcessOptions {
  *
  * The service starts it, and not the supervisor through the kernel's `ProcessHost`, for three reasons. A guest that holds the thread past
  * its deadline costs its process, which is replaced within milliseconds; a supervisor may be away for fifteen minutes while services serve
- * on, and no execution may wait for it. What goes in and out of a guest takes one channel that both ends made together: handed on by a third
- * process, it would be a second protocol with framing of our own, or a copy of every byte. And the mark of who is to blame is an open file
- * without a name, which only a parent can share. So the walls stand here, and are those of a vertical or narrower: no file, no network, no process, no worker, no addon, no code from strings, no variable of the environment, a bounded heap and bounded
- * memories, and the deadline of each execution in place of the heartbeat. The process is one of its service's group: the supervisor shows it
- * with CPU and memory on the page of the instance, and ends the group when the service is gone, however it went. In one process for
- * all it ends when its channel does.
+ * on, and no execution may wait for it. What goes in and out of a guest takes one channel that both ends made together: handed on by a
+ * third process, it would be a second protocol with framing of our own, or a copy of every byte. And the mark of who is to blame is an
+ * open file without a name, which only a parent can share. So the walls stand here, and are those of a vertical or narrower: no file, no
+ * network, no process, no worker, no addon, no code from strings, no variable of the environment, a bounded heap and bounded memories, and
+ * the deadline of each execution in place of the heartbeat. The process is one of its service's group: the supervisor shows it with CPU
+ * and memory on the page of the instance, and ends the group when the service is gone, however it went. In one process for all it ends
+ * when its channel does.
  */
 export class LockedProcess implements Disposable {
   readonly #child: ChildProcess;

@@ -87,10 +87,12 @@ export class Modules {
       { list: `modules ${env} ${d} ${p} ${s}`, order: { created_at: 'time', module_id: 'id' } },
       ({ where, order, limit }) => db.sql<Module[]>`
         select * from (
-          select m.module_id, m.env_id, m.domain, m.product, m.version_label, m.status, m.validated_at, m.storage_key, m.source_language, m.hooks, m.parameters, m.wasm_hash,
+          select m.module_id, m.env_id, m.domain, m.product, m.version_label, m.status, m.validated_at, m.storage_key, m.source_language,
+            m.hooks, m.parameters, m.wasm_hash,
             m.size_bytes, m.owner, m.created_at, m.updated_at, p.module_id is not null as active
           from modules m left join products p on p.module_id = m.module_id
-          where m.env_id = ${env} and (${d}::text is null or m.domain = ${d}) and (${p}::text is null or m.product = ${p}) and (${s}::text is null or m.status = ${s})
+          where m.env_id = ${env} and (${d}::text is null or m.domain = ${d}) and (${p}::text is null or m.product = ${p})
+            and (${s}::text is null or m.status = ${s})
         ) as listed where ${where} order by ${order} limit ${limit}`,
     );
   }
@@ -154,7 +156,8 @@ export class Modules {
 
   async validated(module: Module, caller: Caller): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      await tx.sql`update modules set validated_at = ${this.#ctx.clock.now()}, updated_at = ${this.#ctx.clock.now()} where module_id = ${module.module_id}`;
+      await tx.sql`update modules set validated_at = ${this.#ctx.clock.now()}, updated_at = ${this.#ctx.clock.now()}
+        where module_id = ${module.module_id}`;
       await this.#told(tx, 'validated', module, caller);
     });
   }
@@ -183,7 +186,8 @@ export class Modules {
 
   #select(env: string, moduleId: string) {
     return this.#ctx.db.sql<Module[]>`
-      select m.module_id, m.env_id, m.domain, m.product, m.version_label, m.status, m.validated_at, m.storage_key, m.source_language, m.hooks, m.parameters, m.wasm_hash, m.size_bytes,
+      select m.module_id, m.env_id, m.domain, m.product, m.version_label, m.status, m.validated_at, m.storage_key, m.source_language,
+        m.hooks, m.parameters, m.wasm_hash, m.size_bytes,
         m.owner, m.created_at, m.updated_at, p.module_id is not null as active
       from modules m left join products p on p.module_id = m.module_id where m.env_id = ${env} and m.module_id::text = ${moduleId}`;
   }

@@ -57,7 +57,9 @@ export class ProxyRules {
         .map(
           ({ path }) =>
             new RegExp(
-              `^${path.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{(\\\*)?[A-Za-z_]+\}/g, (_, rest?: string) => (rest ? '.*' : '[^/]+'))}$`,
+              `^${path
+                .replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&')
+                .replaceAll(/\{(\\\*)?[A-Za-z_]+\}/g, (_, rest?: string) => (rest ? '.*' : '[^/]+'))}$`,
             ),
         );
       this.#closed.set(manifest.id, patterns);

@@ -31,7 +31,9 @@ export interface SessionCookieOptions {
 
 export function sessionCookie(value: string, { host, platformDomain, maxAgeS, partitioned }: SessionCookieOptions): string {
   const domain = cookieDomain(host, platformDomain);
-  return `${SESSION_COOKIE}=${value}; Path=/;${domain ? ` Domain=${domain};` : ''} Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=None${partitioned ? '; Partitioned' : ''}`;
+  return `${SESSION_COOKIE}=${value}; Path=/;${
+    domain ? ` Domain=${domain};` : ''
+  } Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=None${partitioned ? '; Partitioned' : ''}`;
 }
 
 export const pkceCookie = (value: string): string =>

@@ -127,7 +127,10 @@ export class SignIn {
     const sealed = this.#box.seal(this.#purpose(visit), JSON.stringify(started));
     extra.append('set-cookie', pkceCookie(Buffer.from(JSON.stringify(sealed)).toString('base64url')));
     return redirect(
-      `${this.#ctx.platform.publicOrigin(app.issuerHost)}/oauth/authorize?${new URLSearchParams({ client_id: app.clientId, request_uri: pushed })}`,
+      `${this.#ctx.platform.publicOrigin(app.issuerHost)}/oauth/authorize?${new URLSearchParams({
+        client_id: app.clientId,
+        request_uri: pushed,
+      })}`,
     );
   }
 

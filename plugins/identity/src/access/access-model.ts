@@ -112,7 +112,8 @@ export class AccessModel {
     if (!isId(user_id)) return { left: [] };
     const { left, touched } = await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<{ name: string; env_id: string }[]>`
-        delete from group_members where user_id = ${user_id} and group_name ^@ any(${[...body.prefixes]}::text[]) returning group_name as name, env_id`;
+        delete from group_members where user_id = ${user_id} and group_name ^@ any(${[...body.prefixes]}::text[])
+          returning group_name as name, env_id`;
       const reached = new Set<string>();
       for (const { name, env_id } of rows) {
         await note(tx, { envId: env_id, caller }, 'auth.group.member_removed', { group: name }, { user_id });
@@ -156,11 +157,13 @@ export class AccessModel {
   ): Promise<{ made: boolean; added: string[]; removed: string[] }> {
     const [row] = await tx.sql<{ created: boolean }[]>`
       insert into roles (env_id, name, description) values (${envId}, ${role}, ${description ?? null})
-      on conflict (env_id, name) do update set description = coalesce(excluded.description, roles.description) returning (xmax = 0) as created`;
+      on conflict (env_id, name) do update set description = coalesce(excluded.description, roles.description)
+        returning (xmax = 0) as created`;
     const removed = await tx.sql<{ scope: string }[]>`
       delete from role_scopes where env_id = ${envId} and role = ${role} and not (scope = any(${[...scopes]}::text[])) returning scope`;
     const added = await tx.sql<{ scope: string }[]>`
-      insert into role_scopes (env_id, role, scope) select ${envId}, ${role}, unnest(${[...scopes]}::text[]) on conflict do nothing returning scope`;
+      insert into role_scopes (env_id, role, scope) select ${envId}, ${role}, unnest(${[...scopes]}::text[]) on conflict do nothing
+        returning scope`;
     const names = (rows: readonly { scope: string }[]) => rows.map(({ scope }) => scope).sort();
     return { made: row?.created ?? false, added: names(added), removed: names(removed) };
   }
@@ -183,8 +186,10 @@ export class AccessModel {
 
   async writeGroup(tx: IdentityTx, envId: string, name: string, description?: string) {
     const [row] = await tx.sql<[{ group_id: string; created: boolean }]>`
-      insert into user_groups (group_id, env_id, name, description) values (${this.#ctx.platform.newId()}, ${envId}, ${name}, ${description ?? null})
-      on conflict (env_id, name) do update set description = coalesce(excluded.description, user_groups.description) returning group_id, (xmax = 0) as created`;
+      insert into user_groups (group_id, env_id, name, description)
+        values (${this.#ctx.platform.newId()}, ${envId}, ${name}, ${description ?? null})
+      on conflict (env_id, name) do update set description = coalesce(excluded.description, user_groups.description)
+        returning group_id, (xmax = 0) as created`;
     return { group_id: row.group_id, name, env_id: envId, created: row.created };
   }
 
@@ -251,7 +256,8 @@ export async function realmsReachedFrom(tx: IdentityTx, envId: string, group: st
   const rows = await tx.sql<{ env_id: string }[]>`
     with recursive up(env_id, group_name) as (
       select ${envId}::uuid, ${group}::text
-      union select n.env_id, n.group_name from up cross join lateral (select env_id, group_name from group_nesting where child_env_id = up.env_id and child_group = up.group_name offset 0) n)
+      union select n.env_id, n.group_name from up cross join lateral (select env_id, group_name from group_nesting
+        where child_env_id = up.env_id and child_group = up.group_name offset 0) n)
     select distinct env_id from up`;
   return rows.map(row => row.env_id);
 }

@@ -135,22 +135,28 @@ export class AccessTemplates {
     const nesting = tx.sql.json(above.map((name, index) => ({ group: groups[index], above: name })));
     return tx.sql`
       with asked as materialized (
-        select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid, "group" text)),
+        select * from jsonb_to_recordset(${tx.sql.json(rows)}) as row(env_id uuid, role text, scopes text[], contains text, group_id uuid,
+          "group" text)),
       made_roles as (insert into roles (env_id, name) select env_id, role from asked on conflict do nothing),
       made_scopes as (insert into role_scopes (env_id, role, scope) select env_id, role, unnest(scopes) from asked on conflict do nothing),
       other_scopes as (
         delete from role_scopes held where env_id = any(${realms}::uuid[]) and role = any(${rows.map(({ role }) => role)}::text[])
-          and not exists (select 1 from asked where asked.env_id = held.env_id and asked.role = held.role and held.scope = any(asked.scopes))),
+          and not exists (select 1 from asked where asked.env_id = held.env_id and asked.role = held.role
+            and held.scope = any(asked.scopes))),
       made_gate as (
         insert into group_nesting (env_id, group_name, child_env_id, child_group)
         select gate.env_id, gate.name, asked.env_id, asked."group" from asked
-        join user_groups gate on gate.env_id = asked.env_id and gate.env_id = ${SYSTEM.envId} and gate.name = ${SYSTEM.consoleGroup} on conflict do nothing),
-      made_nesting as (insert into role_nesting (env_id, role, child) select env_id, role, contains from asked where contains is not null on conflict do nothing),
+        join user_groups gate on gate.env_id = asked.env_id and gate.env_id = ${SYSTEM.envId} and gate.name = ${SYSTEM.consoleGroup}
+          on conflict do nothing),
+      made_nesting as (insert into role_nesting (env_id, role, child) select env_id, role, contains from asked where contains is not null
+        on conflict do nothing),
       made_groups as (insert into user_groups (group_id, env_id, name) select group_id, env_id, "group" from asked on conflict do nothing),
-      made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked on conflict do nothing),
+      made_group_roles as (insert into group_roles (env_id, group_name, role) select env_id, "group", role from asked
+        on conflict do nothing),
       made_members as (
         insert into group_members (env_id, group_name, user_id)
-        select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null on conflict do nothing)
+        select env_id, "group", ${owner ?? null}::uuid from asked where "group" = ${owners} and ${owner ?? null}::uuid is not null
+          on conflict do nothing)
       insert into group_nesting (env_id, group_name, child_env_id, child_group)
       select asked.env_id, asked."group", above.env_id, above.name
       from asked join jsonb_to_recordset(${nesting}) as nested("group" text, above text) using ("group")
@@ -173,11 +179,16 @@ export class AccessTemplates {
       with recursive below(env_id, name, level, role) as (
         select env_id, level, level, role from (values (${realms[0]}::uuid), (${realms.at(-1)}::uuid)) realm(env_id)
           cross join jsonb_to_recordset(${levels}) as asked(level text, role text)
-        union select n.child_env_id, n.child_group, below.level, below.role from below cross join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id and group_name = below.name offset 0) n),
+        union select n.child_env_id, n.child_group, below.level, below.role from below cross
+          join lateral (select child_env_id, child_group from group_nesting where env_id = below.env_id
+          and group_name = below.name offset 0) n),
       people as (
-        select distinct user_id, level, role from below cross join lateral (select user_id from group_members m where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY})
+        select distinct user_id, level, role from below cross join lateral (select user_id from group_members m
+          where m.env_id = below.env_id and m.group_name = below.name offset 0) m limit ${MANY})
       select user_id, other.held is not null as held from people left join lateral (
-        select true as held from group_members m join group_roles r on r.env_id = m.env_id and r.group_name = m.group_name and r.role = people.role
-        where m.user_id = people.user_id and m.env_id = ${SYSTEM.envId} and m.group_name <> people.level limit 1 for key share of m skip locked) other on true`;
+        select true as held from group_members m join group_roles r on r.env_id = m.env_id and r.group_name = m.group_name
+          and r.role = people.role
+        where m.user_id = people.user_id and m.env_id = ${SYSTEM.envId} and m.group_name <> people.level
+          limit 1 for key share of m skip locked) other on true`;
   }
 }

@@ -38,7 +38,13 @@ export class EffectiveAccess {
     const only = query.tenants?.split(',').flatMap(id => TENANT_LEVELS.map(({ before, level }) => `${before}${id}:${level}`));
     const [row] = await this.#ctx.db.sql<{ names: string | null }[]>`
       with recursive held(env_id, name) as (${this.#held(isId(userId) ? userId : null)})
-      select string_agg(name, ',') as names from held where ${only ? this.#ctx.db.sql`name = any(${only}::text[])` : this.#ctx.db.sql`(name ^@ 'platform:org:' or name ^@ 'platform:env:')`}`;
+      select string_agg(name, ',') as names from held
+        where ${
+          only
+            ? this.#ctx.db.sql`name = any(${only}::text[])`
+            : this.#ctx.db.sql`(name ^@ 'platform:org:'
+        or name ^@ 'platform:env:')`
+        }`;
     return tenantsIn(new Set(row?.names?.split(',')));
   }
 
@@ -90,7 +96,8 @@ export class EffectiveAccess {
   #held(userId: string | null) {
     return this.#ctx.db.sql`
       select env_id, group_name from group_members where user_id = ${userId}
-      union select n.env_id, n.group_name from held cross join lateral (select env_id, group_name from group_nesting where child_env_id = held.env_id and child_group = held.name offset 0) n`;
+      union select n.env_id, n.group_name from held cross join lateral (select env_id, group_name from group_nesting
+        where child_env_id = held.env_id and child_group = held.name offset 0) n`;
   }
 
   /**
@@ -131,10 +138,12 @@ export class EffectiveAccess {
     const rows = await this.#ctx.db.sql<{ role: string; scope: string | null }[]>`
       with recursive groups(env_id, name) as (
         select env_id, group_name from group_members where user_id = ${userId}
-        union select n.env_id, n.group_name from groups cross join lateral (select env_id, group_name from group_nesting where child_env_id = groups.env_id and child_group = groups.name offset 0) n),
+        union select n.env_id, n.group_name from groups cross join lateral (select env_id, group_name from group_nesting
+          where child_env_id = groups.env_id and child_group = groups.name offset 0) n),
       held(role) as (
         select role from user_roles where env_id = ${envId} and user_id = ${userId}
-        union select g.role from groups cross join lateral (select role from group_roles where env_id = groups.env_id and group_name = groups.name offset 0) g where groups.env_id = ${envId}
+        union select g.role from groups cross join lateral (select role from group_roles where env_id = groups.env_id
+          and group_name = groups.name offset 0) g where groups.env_id = ${envId}
         union select n.child from role_nesting n join held on n.role = held.role where n.env_id = ${envId})
       select held.role, s.scope from held left join role_scopes s on s.env_id = ${envId} and s.role = held.role
       where exists (select 1 from users where user_id = ${userId} and status = 'active')`;

@@ -30,11 +30,13 @@ export class LastAdministrator {
         union select n.role from role_nesting n join granting on n.child = granting.role where n.env_id = ${envId}),
       groups(env_id, name) as (
         select g.env_id, g.group_name from group_roles g join granting using (role) where g.env_id = ${envId}
-        union select n.child_env_id, n.child_group from group_nesting n join groups on groups.env_id = n.env_id and groups.name = n.group_name),
+        union select n.child_env_id, n.child_group from group_nesting n join groups on groups.env_id = n.env_id
+          and groups.name = n.group_name),
       held(user_id) as (
         select m.user_id from group_members m join groups on groups.env_id = m.env_id and groups.name = m.group_name
         union select r.user_id from user_roles r join granting using (role) where r.env_id = ${envId})
-      select bool_or(u.user_id = ${userId} and u.status <> 'disabled') as own, bool_or(u.user_id <> ${userId} and u.status = 'active') as other from held join users u using (user_id)`;
+      select bool_or(u.user_id = ${userId} and u.status <> 'disabled') as own, bool_or(u.user_id <> ${userId}
+        and u.status = 'active') as other from held join users u using (user_id)`;
     if (row.own && !row.other)
       throw this.#ctx.problem('last_administrator', { detail: 'Make somebody else an administrator of this environment first.' });
   }

@@ -31,15 +31,19 @@ export class ScopeHolders {
       ({ where, order, limit }) => this.#ctx.db.sql<Holder[]>`
       with recursive granting(env_id, role) as (
         select ${envId}::uuid, unnest(${roles}::text[])
-        union select ${SYSTEM.envId}::uuid, role from role_scopes where ${administrators} and env_id = ${SYSTEM.envId} and scope in (${PLATFORM_ADMIN}, ${`platform:${PLATFORM_ADMIN}`})
+        union select ${SYSTEM.envId}::uuid, role from role_scopes where ${administrators} and env_id = ${SYSTEM.envId}
+          and scope in (${PLATFORM_ADMIN}, ${`platform:${PLATFORM_ADMIN}`})
         union select n.env_id, n.role from role_nesting n join granting on granting.env_id = n.env_id and granting.role = n.child),
       groups(env_id, name) as (
         select g.env_id, g.group_name from group_roles g join granting on granting.env_id = g.env_id and granting.role = g.role
-        union select n.child_env_id, n.child_group from group_nesting n join groups on groups.env_id = n.env_id and groups.name = n.group_name),
+        union select n.child_env_id, n.child_group from group_nesting n join groups on groups.env_id = n.env_id
+          and groups.name = n.group_name),
       held(user_id, via) as (
-        select m.user_id, 'group:' || groups.name from group_members m join groups on groups.env_id = m.env_id and groups.name = m.group_name
+        select m.user_id, 'group:' || groups.name from group_members m join groups on groups.env_id = m.env_id
+          and groups.name = m.group_name
         union select r.user_id, 'role:' || r.role from user_roles r join granting on granting.env_id = r.env_id and granting.role = r.role)
-      select u.user_id, u.email, u.display_name, array_agg(distinct held.via order by held.via) as via from held join users u using (user_id)
+      select u.user_id, u.email, u.display_name, array_agg(distinct held.via order by held.via) as via from held join users u
+        using (user_id)
       where u.status = 'active' and ${where} group by u.user_id order by ${order} limit ${limit}`,
     );
   }

@@ -110,7 +110,8 @@ export class Arrival {
       details: { session_id: began.sid, amr: [...began.amr] },
     };
     const known = (sql: Sql) =>
-      sql`exists (select 1 from account_devices where user_id = ${userId} and device = ${device} and seen_at > now() - make_interval(days => ${KNOWN_DAYS}))`;
+      sql`exists (select 1 from account_devices where user_id = ${userId} and device = ${device}
+        and seen_at > now() - make_interval(days => ${KNOWN_DAYS}))`;
     const atOnce = await db.one<object>(
       tx => tx.audit(signedIn),
       (sql, announced) => standing(sql, person, { ...began, device, only: sql`and (last_sign_in_at is null or ${known(sql)})`, announced }),

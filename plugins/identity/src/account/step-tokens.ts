@@ -39,7 +39,8 @@ export class StepTokens {
     const stepId = this.#ctx.platform.newId();
     const [row] = await sql<[{ expires_at: string }]>`
       insert into step_tokens (token_hash, step_id, kind, user_id, amr, context, expires_at)
-      values (${hashOf(token)}, ${stepId}, ${kind}, ${userId}, ${[...(more.amr ?? [])]}::text[], ${sql.json(more.context ?? {})}, now() + make_interval(secs => ${LIFETIME[kind]}))
+      values (${hashOf(token)}, ${stepId}, ${kind}, ${userId}, ${[...(more.amr ?? [])]}::text[], ${sql.json(more.context ?? {})},
+        now() + make_interval(secs => ${LIFETIME[kind]}))
       returning expires_at`;
     return { token, stepId, expires: new Date(row.expires_at) };
   }
@@ -48,7 +49,8 @@ export class StepTokens {
   async find(kind: StepKind, token: string | undefined): Promise<Step | undefined> {
     if (!token) return undefined;
     const [row] = await this.#ctx.db.sql<Step[]>`
-      select step_id, user_id, amr, context from step_tokens where token_hash = ${hashOf(token)} and kind = ${kind} and used_at is null and expires_at > now()`;
+      select step_id, user_id, amr, context from step_tokens where token_hash = ${hashOf(token)} and kind = ${kind} and used_at is null
+        and expires_at > now()`;
     return row;
   }
 
@@ -65,7 +67,8 @@ export class StepTokens {
     if (!token) return undefined;
     const [row] = await this.#ctx.db.sql<Step[]>`
       update step_tokens set tries = tries + 1
-      where token_hash = ${hashOf(token)} and step_id::text = ${stepId} and kind = ${kind} and used_at is null and expires_at > now() and tries < ${TRIES}
+      where token_hash = ${hashOf(token)} and step_id::text = ${stepId} and kind = ${kind} and used_at is null and expires_at > now()
+        and tries < ${TRIES}
       returning step_id, user_id, amr, context`;
     return row;
   }

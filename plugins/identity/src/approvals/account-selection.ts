@@ -48,7 +48,8 @@ export class AccountSelection {
     await this.#ctx.db.sql`
       insert into consent_offers (env_id, uid, user_id, account_ids, expires_at)
       values (${realm.env_id}, ${interaction.uid}, ${session.accountId}, ${ids}::text[], now() + make_interval(secs => ${OFFER_S}))
-      on conflict (env_id, uid) do update set user_id = excluded.user_id, account_ids = excluded.account_ids, expires_at = excluded.expires_at`;
+      on conflict (env_id, uid) do update set user_id = excluded.user_id, account_ids = excluded.account_ids,
+        expires_at = excluded.expires_at`;
     return {
       accounts: (offered ?? []).map(account => ({ ...account, selected: true as const })),
       ...(offered
@@ -74,7 +75,8 @@ export class AccountSelection {
     const { flow, uid } = partsOf(consentFlow);
     if (uid !== interaction.uid) throw this.#notOffered();
     const [offer] = await this.#ctx.db.sql<{ account_ids: string[] }[]>`
-      select account_ids from consent_offers where env_id = ${realm.env_id} and uid = ${uid} and user_id = ${userId} and expires_at > now()`;
+      select account_ids from consent_offers where env_id = ${realm.env_id} and uid = ${uid} and user_id = ${userId}
+        and expires_at > now()`;
     const offered = new Set(offer?.account_ids ?? []);
     if (selected.some(id => !offered.has(id))) throw this.#notOffered();
     return { flow, accountIds: [...new Set(selected)] };

@@ -78,8 +78,10 @@ export class Consents {
     await this.#ctx.db.tx(async tx => {
       await tx.sql`
         insert into consents (env_id, user_id, client_id, scopes, consent_flow, account_ids)
-        values (${envId}, ${accountId}, ${clientId}, ${scopes}::text[], ${chosen?.flow ?? null}, ${chosen ? [...chosen.accountIds] : null}::text[])
-        on conflict (env_id, user_id, client_id) do update set scopes = excluded.scopes, consent_flow = excluded.consent_flow, account_ids = excluded.account_ids, granted_at = now()`;
+        values (${envId}, ${accountId}, ${clientId}, ${scopes}::text[], ${chosen?.flow ?? null},
+          ${chosen ? [...chosen.accountIds] : null}::text[])
+        on conflict (env_id, user_id, client_id) do update set scopes = excluded.scopes, consent_flow = excluded.consent_flow,
+          account_ids = excluded.account_ids, granted_at = now()`;
       await tx.audit({
         action: 'auth.consent.given',
         envId,
@@ -107,7 +109,8 @@ export class Consents {
 
   async #select(grantId: string, accountIds: readonly string[]): Promise<void> {
     await this.#ctx.db.sql`
-      insert into grant_selections (grant_id, account_ids, expires_at) values (${grantId}, ${[...accountIds]}::text[], now() + make_interval(secs => ${SELECTION_S}))
+      insert into grant_selections (grant_id, account_ids, expires_at)
+        values (${grantId}, ${[...accountIds]}::text[], now() + make_interval(secs => ${SELECTION_S}))
       on conflict (grant_id) do update set account_ids = excluded.account_ids, expires_at = excluded.expires_at`;
   }
 }

@@ -25,7 +25,8 @@ export class OwnConsents {
     const { clients, visits } = this.#parts;
     const { realm, person } = await visits.reading(request);
     const rows = await this.#ctx.db.sql<Given[]>`
-      select client_id, scopes, granted_at from consents where env_id = ${realm.env_id} and user_id = ${person.user_id} order by granted_at desc, client_id limit 200`;
+      select client_id, scopes, granted_at from consents where env_id = ${realm.env_id} and user_id = ${person.user_id}
+        order by granted_at desc, client_id limit 200`;
     const items = await Promise.all(
       rows.map(async ({ client_id, scopes, granted_at }) => {
         const { metadata } = (await clients.find(realm.env_id, client_id)) ?? {};
@@ -54,9 +55,11 @@ export class OwnConsents {
       const gone = await tx.sql<{ name: string }[]>`
         with gone as (
           delete from oidc_state where env_id = ${realm.env_id} and account_id = ${person.user_id} and payload ->> 'clientId' = ${client_id}
-            and model in ('RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest', 'Grant') returning model, id_hash, grant_id),
+            and model in ('RefreshToken', 'AuthorizationCode', 'DeviceCode', 'BackchannelAuthenticationRequest', 'Grant')
+              returning model, id_hash, grant_id),
         unselected as (delete from grant_selections where grant_id in (select grant_id from gone))
-        select encode(id_hash, 'hex') as name from gone where model = 'Grant' union select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
+        select encode(id_hash, 'hex') as name from gone where model = 'Grant' union
+          select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
       const names = gone.map(({ name }) => name);
       await sessions.revokeGrants(tx, names);
       await tx.audit({

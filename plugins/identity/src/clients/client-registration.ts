@@ -83,7 +83,8 @@ export class ClientRegistration {
     const envId = realmOf(this.#ctx, { headers });
     await this.#parts.homes.require(caller.subject, caller.vertical, envId);
     const rows = await this.#ctx.db.sql<{ client_id: string }[]>`
-      select client_id from oauth_clients where env_id = ${envId} and registered_by = ${registrarOf(caller).id} and metadata ->> 'software_id' = ${params.software_id}`;
+      select client_id from oauth_clients where env_id = ${envId} and registered_by = ${registrarOf(caller).id}
+        and metadata ->> 'software_id' = ${params.software_id}`;
     for (const { client_id } of rows) await this.remove(envId, client_id, caller.subject);
   }
 
@@ -134,7 +135,8 @@ export class ClientRegistration {
     const secret = needed && before.secret_hash === null ? newSecret() : undefined;
     await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<object[]>`
-        update oauth_clients set metadata = ${tx.sql.json(metadata)}, updated_at = now(), secret_hash = case when ${needed} then coalesce(${secret ? hashOf(secret) : null}::bytea, secret_hash) end
+        update oauth_clients set metadata = ${tx.sql.json(metadata)}, updated_at = now(), secret_hash = case
+          when ${needed} then coalesce(${secret ? hashOf(secret) : null}::bytea, secret_hash) end
         where env_id = ${envId} and client_id = ${clientId} returning 1`;
       if (rows.length === 0) throw new MetadataRefused('invalid_client_metadata', 'the client was deleted meanwhile');
       await tx.emit('platform:auth:client:updated', envId, { client_id: clientId, env_id: envId });
@@ -177,10 +179,13 @@ export class ClientRegistration {
     await this.#ctx.db.tx(async tx => {
       const rows = await tx.sql<object[]>`delete from oauth_clients where env_id = ${envId} and client_id = ${clientId} returning 1`;
       if (rows.length === 0) return;
-      await tx.sql`delete from grant_selections where grant_id in (select grant_id from oidc_state where env_id = ${envId} and payload ->> 'clientId' = ${clientId} and grant_id is not null)`;
+      await tx.sql`delete from grant_selections where grant_id in (select grant_id from oidc_state where env_id = ${envId}
+        and payload ->> 'clientId' = ${clientId} and grant_id is not null)`;
       const grants = await tx.sql<{ name: string }[]>`
-        with gone as (delete from oidc_state where env_id = ${envId} and payload ->> 'clientId' = ${clientId} returning model, id_hash, grant_id)
-        select encode(id_hash, 'hex') as name from gone where model = 'Grant' union select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
+        with gone as (delete from oidc_state where env_id = ${envId} and payload ->> 'clientId' = ${clientId}
+          returning model, id_hash, grant_id)
+        select encode(id_hash, 'hex') as name from gone where model = 'Grant' union
+          select encode(sha256(convert_to(grant_id, 'UTF8')), 'hex') from gone where grant_id is not null`;
       ended.push(...grants.map(({ name }) => name));
       await this.#parts.sessions.revokeGrants(tx, ended);
       await tx.emit('platform:auth:client:deleted', envId, { client_id: clientId, env_id: envId });

@@ -54,7 +54,8 @@ export class OwnAudit {
         : await sql<Row[]>`
             select audit_id, ts, env_id, entry from own_audit
             where (${envId}::uuid is null or env_id = ${envId}) and (${afterId ?? null}::uuid is null or audit_id < ${afterId ?? null})
-              and (${action}::text is null or action = ${action}) and (${correlation}::text is null or entry ->> 'correlation_id' = ${correlation})
+              and (${action}::text is null or action = ${action})
+                and (${correlation}::text is null or entry ->> 'correlation_id' = ${correlation})
             order by audit_id desc limit ${limit + 1}`;
     const items = rows.slice(0, limit).map(({ audit_id, ts, env_id, entry }) => ({
       audit_id,

@@ -191,7 +191,15 @@ export class SigningKeys {
         const publicJwk = { ...(publicKey.export({ format: 'jwk' }) as JWK), alg, use: 'sig' };
         const now = this.#ctx.clock.now().toISOString();
         const wrapped = tx.sql.json(this.#box.seal(SIGNING_KEY, JSON.stringify({ ...jwk, kid })));
-        await tx.sql`insert into signing_keys ${tx.sql.row({ kid, alg, public_jwk: tx.sql.json({ ...publicJwk, kid }), wrapped, state, created_at: now, activated_at: state === 'current' ? now : null })}`;
+        await tx.sql`insert into signing_keys ${tx.sql.row({
+          kid,
+          alg,
+          public_jwk: tx.sql.json({ ...publicJwk, kid }),
+          wrapped,
+          state,
+          created_at: now,
+          activated_at: state === 'current' ? now : null,
+        })}`;
       }
     }
   }

@@ -36,14 +36,16 @@ export class SecondFactor {
     const sealed = this.#ctx.db.sql.json(this.#box.seal(purposeOf(userId), secret.toString('base64')));
     const begun = await this.#ctx.db.sql<object[]>`
       insert into authenticators (user_id, sealed) values (${userId}, ${sealed})
-      on conflict (user_id) do update set sealed = excluded.sealed, begun_at = now(), last_step = 0 where authenticators.confirmed_at is null returning 1`;
+      on conflict (user_id) do update set sealed = excluded.sealed, begun_at = now(), last_step = 0
+        where authenticators.confirmed_at is null returning 1`;
     return begun.length > 0 ? secret : undefined;
   }
 
   /** What a code says while the set-up waits for it. */
   async awaited(userId: string, code: string): Promise<'expired' | 'wrong' | { step: number }> {
     const [row] = await this.#ctx.db.sql<{ sealed: Sealed }[]>`
-      select sealed from authenticators where user_id = ${userId} and confirmed_at is null and begun_at > now() - make_interval(secs => ${BEGUN_S})`;
+      select sealed from authenticators where user_id = ${userId} and confirmed_at is null
+        and begun_at > now() - make_interval(secs => ${BEGUN_S})`;
     const secret = row && this.#open(userId, row.sealed);
     if (!secret) return 'expired';
     const step = stepOfCode(secret, code, this.#ctx.clock.now());
@@ -54,7 +56,8 @@ export class SecondFactor {
   async confirm(sql: Sql, userId: string, step: number): Promise<boolean> {
     const confirmed = await sql<
       object[]
-    >`update authenticators set confirmed_at = now(), last_step = ${step} where user_id = ${userId} and confirmed_at is null and last_step < ${step} returning 1`;
+    >`update authenticators set confirmed_at = now(), last_step = ${step} where user_id = ${userId} and confirmed_at is null
+      and last_step < ${step} returning 1`;
     return confirmed.length > 0;
   }
 
@@ -63,7 +66,8 @@ export class SecondFactor {
     if (method === 'recovery_code') {
       const used = await sql<
         object[]
-      >`update recovery_codes set used_at = now() where user_id = ${userId} and code_hash = ${hashOf(plain(code))} and used_at is null returning 1`;
+      >`update recovery_codes set used_at = now() where user_id = ${userId} and code_hash = ${hashOf(plain(code))} and used_at is null
+        returning 1`;
       return used.length > 0;
     }
     const [row] = await sql<{ sealed: Sealed }[]>`select sealed from authenticators where user_id = ${userId} and confirmed_at is not null`;

@@ -99,7 +99,8 @@ export class OwnPasskeys {
   async rename(request: RequestOf<Contract, 'renamePasskey'>) {
     const { person } = this.#on(await this.#parts.visits.changing(request));
     const [row] = await this.#ctx.db.sql<Row[]>`
-      update passkeys set name = ${request.body.name.trim()} where passkey_id::text = ${request.params.passkey_id} and user_id = ${person.user_id}
+      update passkeys set name = ${request.body.name.trim()} where passkey_id::text = ${request.params.passkey_id}
+        and user_id = ${person.user_id}
       returning passkey_id, name, synced, suspended_at is not null as suspended, created_at, last_used_at`;
     if (!row) throw this.#missing();
     return row;

@@ -29,7 +29,8 @@ export class PasskeyChallenges {
   async use({ env_id }: Realm, challenge: string, userId?: string): Promise<boolean> {
     const used = await this.#ctx.db.sql<object[]>`
       update passkey_challenges set used_at = now()
-      where challenge_hash = ${hashOf(challenge)} and env_id = ${env_id} and user_id is not distinct from ${userId ?? null}::uuid and used_at is null and expires_at > now() returning 1`;
+      where challenge_hash = ${hashOf(challenge)} and env_id = ${env_id} and user_id is not distinct from ${userId ?? null}::uuid
+        and used_at is null and expires_at > now() returning 1`;
     return used.length > 0;
   }
 }

@@ -72,7 +72,8 @@ export class PasskeySignIn {
 
   async #find({ env_id }: Realm, id: string): Promise<Kept | undefined> {
     const [row] = await this.#ctx.db.sql<Kept[]>`
-      select passkey_id, user_id, public_key, suspended_at from passkeys where env_id = ${env_id} and credential_id = ${Buffer.from(id, 'base64url')}`;
+      select passkey_id, user_id, public_key, suspended_at from passkeys where env_id = ${env_id}
+        and credential_id = ${Buffer.from(id, 'base64url')}`;
     return row;
   }
 
@@ -124,7 +125,8 @@ export class PasskeySignIn {
   async #suspend(realm: Realm, { passkey_id, user_id }: Kept): Promise<void> {
     await this.#ctx.db.tx(async tx => {
       const [person] = await tx.sql<Recipient[]>`
-        with suspended as (update passkeys set suspended_at = now() where passkey_id = ${passkey_id} and suspended_at is null returning user_id)
+        with suspended as (update passkeys set suspended_at = now() where passkey_id = ${passkey_id} and suspended_at is null
+          returning user_id)
         select user_id, email, locale from users join suspended using (user_id)`;
       if (!person) return;
       await this.#parts.mailbox.tell(tx, realm, person, 'passkey_suspended');

@@ -122,10 +122,12 @@ interface Named {
 }
 
 const columns = (sql: Sql): unknown =>
-  sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at, u.locale`;
+  sql`u.user_id, u.env_id, u.email, u.email_verified, u.display_name, u.status, u.must_change_password, u.created_at, u.last_sign_in_at,
+    u.locale`;
 /** An {@link Account} of `users u`, read along with a row of something else; null where there is none. */
 export const accountOf = (sql: Sql): unknown => sql`
-  case when u.user_id is not null then jsonb_build_object('user_id', u.user_id, 'env_id', u.env_id, 'email', u.email, 'email_verified', u.email_verified,
+  case when u.user_id is not null then jsonb_build_object('user_id', u.user_id, 'env_id', u.env_id, 'email', u.email, 'email_verified',
+    u.email_verified,
     'display_name', u.display_name, 'status', u.status) end`;
 /** One look for all that a sign-in asks of a person. */
 const withPassword = (sql: Sql, beside: unknown = sql``): unknown => sql`
@@ -134,7 +136,8 @@ const withPassword = (sql: Sql, beside: unknown = sql``): unknown => sql`
   from users u left join passwords p using (user_id)`;
 const interaction = (sql: Sql, envId: string, uid: string | undefined): unknown => sql`
   select jsonb_build_object('payload', payload, 'consumed_at', consumed_at) from oidc_state
-  where env_id = ${envId} and model = 'Interaction' and id_hash = ${uid === undefined ? null : bytesOf(stateName('Interaction', uid))} and expires_at > now()`;
+  where env_id = ${envId} and model = 'Interaction' and id_hash = ${uid === undefined ? null : bytesOf(stateName('Interaction', uid))}
+    and expires_at > now()`;
 /** Counted, for what merely has to exist is looked for among everybody's. */
 const enrolled = (sql: Sql): unknown =>
   sql`(select count(*) > 0 from authenticators a where a.user_id = u.user_id and a.confirmed_at is not null)`;

@@ -22,7 +22,11 @@ export async function pageOf(
         ? 'sign-up'
         : 'sign-in';
   const flow = step === 'consent' ? flowOf(context, await clients.registered(realm.env_id, String(params['client_id']))) : undefined;
-  return `/${step}?${new URLSearchParams([...carried, ['uid', uid], ...(flow === undefined ? [] : [['consent_flow', consentFlowOf(flow, uid)]])])}`;
+  return `/${step}?${new URLSearchParams([
+    ...carried,
+    ['uid', uid],
+    ...(flow === undefined ? [] : [['consent_flow', consentFlowOf(flow, uid)]]),
+  ])}`;
 }
 
 /** Whoever follows an invitation and has no account yet begins with one. */

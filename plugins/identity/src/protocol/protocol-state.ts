@@ -179,7 +179,8 @@ export class ProtocolState implements Adapter {
 
   async #saveOnce(id: string, { expires_at }: StateRow): Promise<void> {
     const taken = await this.#ctx.db.sql<object[]>`
-      insert into oidc_state (env_id, model, id_hash, payload, expires_at) values (${this.#envId}, ${this.#model}, ${bytes(id)}, '{}', ${expires_at}) on conflict do nothing returning 1`;
+      insert into oidc_state (env_id, model, id_hash, payload, expires_at)
+        values (${this.#envId}, ${this.#model}, ${bytes(id)}, '{}', ${expires_at}) on conflict do nothing returning 1`;
     if (taken.length === 0) throw new errors.InvalidRequest('this proof was used before');
   }
 
@@ -190,15 +191,18 @@ export class ProtocolState implements Adapter {
     if (!beside) {
       const [row] = await sql<Read[]>`
         select payload, consumed_at from oidc_state
-        where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash} and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+        where env_id = ${this.#envId} and model = ${this.#model} and id_hash = ${id_hash}
+          and (expires_at is null or expires_at > now() or ${OUTLIVES.has(this.#model)})`;
       return row;
     }
     const [row] = await sql<(Read & { beside: Read['payload'] | null; beside_consumed_at: string | null; person: Account | null })[]>`
       select s.payload, s.consumed_at, b.payload as beside, b.consumed_at as beside_consumed_at, ${accountOf(sql)} as person
       from oidc_state s left join users u on u.user_id = s.account_id::uuid left join lateral (
         select payload, consumed_at from oidc_state
-        where env_id = s.env_id and model = ${beside.model} and id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8')) and (expires_at is null or expires_at > now()) offset 0) b on true
-      where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${id_hash} and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
+        where env_id = s.env_id and model = ${beside.model} and id_hash = sha256(convert_to(s.payload ->> ${beside.member}, 'UTF8'))
+          and (expires_at is null or expires_at > now()) offset 0) b on true
+      where s.env_id = ${this.#envId} and s.model = ${this.#model} and s.id_hash = ${id_hash}
+        and (s.expires_at is null or s.expires_at > now() or ${OUTLIVES.has(this.#model)})`;
     if (!row) return undefined;
     const { payload, consumed_at, beside: other, beside_consumed_at, person } = row;
     const id = payload[beside.member];

@@ -202,7 +202,8 @@ export async function writeState(
   const [row] = await sql<{ written: boolean }[]>`
     with used as (
       update oidc_state set consumed_at = now()
-      where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used) : null} and consumed_at is null returning 1),
+      where env_id = ${envId} and model = ${used?.model ?? null} and id_hash = ${used ? bytesOf(used) : null} and consumed_at is null
+        returning 1),
     turn as (select ${used === undefined} or exists (select 1 from used) as written),
     ${definitions(sql, envId, { made, changed, gone }, sql`(select written from turn)`)}
     select written from turn`;
@@ -214,7 +215,8 @@ const definitions = (sql: Sql, envId: string, { made, changed, gone }: Changes, 
     delete from oidc_state s using jsonb_to_recordset(${sql.json(gone)}) as g(model text, id_hash text)
     where ${where} and ${named(sql, envId, gone)} and s.model = g.model and s.id_hash = decode(g.id_hash, 'hex')),
   changed as (
-    update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code, expires_at = c.expires_at
+    update oidc_state s set payload = c.payload, grant_id = c.grant_id, account_id = c.account_id, uid = c.uid, user_code = c.user_code,
+      expires_at = c.expires_at
     from jsonb_to_recordset(${sql.json(changed)}) as c(
       model text, id_hash text, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
     where ${where} and ${named(sql, envId, changed)} and s.model = c.model and s.id_hash = decode(c.id_hash, 'hex')),
@@ -229,7 +231,9 @@ const madeRows = (sql: Sql, envId: string, made: readonly StateRow[], where: unk
   insert into oidc_state (env_id, model, id_hash, id_sealed, payload, grant_id, account_id, uid, user_code, expires_at)
   select ${envId}::uuid, model, decode(id_hash, 'hex'), id_sealed, payload, grant_id, account_id, uid, user_code, expires_at
   from jsonb_to_recordset(${sql.json(made)}) as row(
-    model text, id_hash text, id_sealed jsonb, payload jsonb, grant_id text, account_id text, uid text, user_code text, expires_at timestamptz)
+    model text, id_hash text, id_sealed jsonb, payload jsonb, grant_id text, account_id text, uid text, user_code text,
+      expires_at timestamptz)
   ${where}
-  on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id, account_id = excluded.account_id,
+  on conflict (env_id, model, id_hash) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+    account_id = excluded.account_id,
     uid = excluded.uid, user_code = excluded.user_code, expires_at = excluded.expires_at`;

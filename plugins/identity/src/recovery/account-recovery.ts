@@ -113,9 +113,12 @@ export class AccountRecovery {
     const { realms, recoveries } = this.#parts;
     const { sql } = this.#ctx.db;
     const rows = await sql<{ recovery_id: string; env_id: string; over: boolean }[]>`
-      select recovery_id, r.env_id, expires_at <= now() as over from account_recoveries r left join (${rulesOf(sql, realms.system)}) rule on rule.env_id = r.env_id
-      where status in ('asked', 'waiting', 'offered') and (expires_at <= now() or (status = 'waiting' and wait_until <= now() and (approved or not needs_approval))
-        or (status in ('waiting', 'offered') and (rule.env_id is null or needs_approval <> rule.approval or wait_hours is distinct from rule.hours)))
+      select recovery_id, r.env_id, expires_at <= now() as over from account_recoveries r left
+        join (${rulesOf(sql, realms.system)}) rule on rule.env_id = r.env_id
+      where status in ('asked', 'waiting', 'offered') and (expires_at <= now()
+        or (status = 'waiting' and wait_until <= now() and (approved or not needs_approval))
+        or (status in ('waiting', 'offered') and (rule.env_id is null or needs_approval <> rule.approval or wait_hours is distinct
+          from rule.hours)))
       order by expires_at limit ${PER_PASS}`;
     for (const { recovery_id: id, env_id, over } of rows) {
       if (signal.aborted) return;

@@ -6,7 +6,7 @@ import type { Ctx, IdentityTx } from '../context.ts';
 import type { Letter } from '../../contract/mail/mail-words-en.ts';
 import type { Person } from '../people/person.ts';
 import type { Realm } from '../realms.ts';
-import { columns, decided, isReady, open, outlookOf, purposeOf, type Recovery } from './recovery-record.ts';
+import { columns, decided, isReady, lockedRecovery, open, outlookOf, purposeOf, type Recovery } from './recovery-record.ts';
 import { type RecoveryRule, ruleOf } from './recovery-rule.ts';
 
 /** What ended a recovery before its time. */
@@ -53,9 +53,10 @@ export class Recoveries {
     const [token, cancel] = [newToken(), newToken()];
     await sql`
       insert into account_recoveries (recovery_id, env_id, user_id, confirm_hash, cancel_hash, cancel_sealed, expires_at)
-      values (${recoveryId}, ${realm.env_id}, ${person.user_id}, ${hashOf(token)}, ${hashOf(cancel)}, ${sql.json(this.#box.seal(purposeOf(recoveryId), cancel))},
+      values (${recoveryId}, ${realm.env_id}, ${person.user_id}, ${hashOf(token)}, ${hashOf(cancel)},
+        ${sql.json(this.#box.seal(purposeOf(recoveryId), cancel))},
         now() + make_interval(mins => ${ASKED_MINUTES}))`;
-    const asked = await this.#get(tx, recoveryId);
+    const asked = await lockedRecovery(tx, recoveryId);
     if (!asked) return;
     const link = this.#mailbox.link(realm, '/account-recovery/confirm', { token });
     await this.#write(tx, realm, { ...asked, locale: person.locale }, 'recovery_confirm', { link }, new Date(asked.expires_at));
@@ -72,8 +73,10 @@ export class Recoveries {
     const confirmed = await this.#move(
       tx,
       tx.sql`status = 'waiting', confirm_hash = null, confirmed_at = now(), device = ${device || null}, needs_approval = ${rule.approval},
-        wait_hours = ${rule.hours}, wait_until = now() + make_interval(hours => ${rule.hours}), expires_at = now() + make_interval(hours => ${rule.hours}, days => ${DECISION_DAYS})`,
-      tx.sql`r.confirm_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.status = 'asked' and r.expires_at > now() and u.status = 'active'`,
+        wait_hours = ${rule.hours}, wait_until = now() + make_interval(hours => ${rule.hours}),
+          expires_at = now() + make_interval(hours => ${rule.hours}, days => ${DECISION_DAYS})`,
+      tx.sql`r.confirm_hash = ${hashOf(token)} and r.env_id = ${realm.env_id} and r.status = 'asked' and r.expires_at > now()
+        and u.status = 'active'`,
     );
     if (!confirmed) return undefined;
     await this.#write(tx, realm, { ...confirmed, locale: locale ?? confirmed.locale }, outlookOf(rule));
@@ -89,7 +92,7 @@ export class Recoveries {
     recoveryId: string,
     decision: { caller: Caller; reason: string },
   ): Promise<boolean> {
-    const asked = await this.#get(tx, recoveryId);
+    const asked = await lockedRecovery(tx, recoveryId);
     if (asked) await this.#judged(tx, realm, rule, asked);
     const approved = await this.#move(
       tx,
@@ -136,7 +139,7 @@ export class Recoveries {
   /** Whoever has waited, and was approved where that is asked for, gets the link. */
   async advance(tx: IdentityTx, realm: Realm, rule: RecoveryRule | undefined, recoveryId: string): Promise<void> {
     if (!rule) return void (await this.#cancel(tx, realm, tx.sql`r.recovery_id = ${recoveryId}`, 'turned_off'));
-    const held = await this.#get(tx, recoveryId);
+    const held = await lockedRecovery(tx, recoveryId);
     const ready = held && (await this.#judged(tx, realm, rule, held));
     if (ready?.status === 'waiting' && isReady(ready)) await this.#offer(tx, realm, ready);
   }
@@ -160,7 +163,8 @@ export class Recoveries {
   /** What is under way for a person and was confirmed: what nobody proved an address for is nobody's worry. */
   async confirmedOf(userId: string): Promise<{ ready_at: string; needs_approval: boolean } | null> {
     const [row] = await this.#ctx.db.sql<{ ready_at: string; needs_approval: boolean }[]>`
-      select wait_until as ready_at, needs_approval and not approved as needs_approval from account_recoveries where user_id = ${userId} and status in ('waiting', 'offered') and expires_at > now()`;
+      select wait_until as ready_at, needs_approval and not approved as needs_approval from account_recoveries where user_id = ${userId}
+        and status in ('waiting', 'offered') and expires_at > now()`;
     return row ?? null;
   }
 
@@ -171,7 +175,8 @@ export class Recoveries {
     const completed = await this.#move(
       tx,
       tx.sql`status = 'completed', ended_at = now(), finish_hash = null, cancel_sealed = null`,
-      tx.sql`r.finish_hash = ${hashOf(token)} and r.user_id = ${userId} and r.status = 'offered' and r.expires_at > now() and r.wait_until <= now()
+      tx.sql`r.finish_hash = ${hashOf(token)} and r.user_id = ${userId} and r.status = 'offered' and r.expires_at > now()
+        and r.wait_until <= now()
         and (r.approved or not (r.needs_approval or ${rule.approval})) and u.status = 'active'`,
     );
     if (completed) await this.#record(tx, completed, undefined);
@@ -189,8 +194,10 @@ export class Recoveries {
     const ready = tx.sql`${until} <= now() and (r.approved or not ${rule.approval})`;
     const judged = await this.#move(
       tx,
-      tx.sql`needs_approval = ${rule.approval}, wait_hours = ${rule.hours}, wait_until = ${until}, status = case when ${ready} then r.status else 'waiting' end,
-        expires_at = case when r.status = 'offered' and ${ready} then r.expires_at else greatest(now(), ${until}) + make_interval(days => ${DECISION_DAYS}) end`,
+      tx.sql`needs_approval = ${rule.approval}, wait_hours = ${rule.hours}, wait_until = ${until}, status = case
+        when ${ready} then r.status else 'waiting' end,
+        expires_at = case when r.status = 'offered' and ${ready} then r.expires_at
+          else greatest(now(), ${until}) + make_interval(days => ${DECISION_DAYS}) end`,
       tx.sql`r.recovery_id = ${id} and r.status in ('waiting', 'offered') and r.expires_at > now()`,
     );
     if (!judged) return recovery;
@@ -205,8 +212,10 @@ export class Recoveries {
     // Asked for once more, the link is another one, and lasts no longer than the first.
     const offered = await this.#move(
       tx,
-      tx.sql`status = 'offered', finish_hash = ${hashOf(token)}, expires_at = case when r.status = 'offered' then r.expires_at else now() + make_interval(hours => ${OFFERED_HOURS}) end`,
-      tx.sql`r.recovery_id = ${recovery.recovery_id} and r.status in ('waiting', 'offered') and r.wait_until <= now() and (r.approved or not r.needs_approval) and u.status = 'active'`,
+      tx.sql`status = 'offered', finish_hash = ${hashOf(token)}, expires_at = case when r.status = 'offered' then r.expires_at
+        else now() + make_interval(hours => ${OFFERED_HOURS}) end`,
+      tx.sql`r.recovery_id = ${recovery.recovery_id} and r.status in ('waiting', 'offered') and r.wait_until <= now()
+        and (r.approved or not r.needs_approval) and u.status = 'active'`,
     );
     if (!offered) return;
     const until = new Date(offered.expires_at);
@@ -243,13 +252,6 @@ export class Recoveries {
     const [row] = await sql<
       Recovery[]
     >`update account_recoveries r set ${change} from users u where u.user_id = r.user_id and ${which} returning ${columns(sql)}`;
-    return row;
-  }
-
-  async #get({ sql }: IdentityTx, recoveryId: string): Promise<Recovery | undefined> {
-    const [row] = await sql<
-      Recovery[]
-    >`select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.recovery_id = ${recoveryId} for update of r`;
     return row;
   }
 

@@ -66,9 +66,11 @@ export class RecoveryDecisions {
 
   #rows(which: unknown): Promise<Row[]> {
     return this.#ctx.db.sql<Row[]>`
-      select r.recovery_id, r.env_id, r.user_id, u.email, u.display_name, r.device, r.confirmed_at, r.wait_until as ready_at, r.expires_at, coalesce(d.email, r.decided_by::text) as decided_by,
+      select r.recovery_id, r.env_id, r.user_id, u.email, u.display_name, r.device, r.confirmed_at, r.wait_until as ready_at, r.expires_at,
+        coalesce(d.email, r.decided_by::text) as decided_by,
         r.decided_at, r.reason as decision_reason,
-        case when r.status = 'waiting' and r.approved then 'approved' when r.status = 'waiting' and r.needs_approval then 'awaiting_approval' else r.status end as status
+        case when r.status = 'waiting' and r.approved then 'approved' when r.status = 'waiting'
+          and r.needs_approval then 'awaiting_approval' else r.status end as status
       from account_recoveries r join users u using (user_id) left join users d on d.user_id = r.decided_by
       where r.confirmed_at is not null and ${which}`;
   }

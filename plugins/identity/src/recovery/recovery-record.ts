@@ -26,6 +26,13 @@ export const outlookOf = (rule: RecoveryRule): Letter =>
   !rule.approval ? 'recovery_waiting' : rule.hours > 0 ? 'recovery_wait_judged' : 'recovery_judged';
 export const open = (sql: Tagged): unknown => sql`r.status in ('asked', 'waiting', 'offered')`;
 export const columns = (sql: Tagged): unknown => sql`
-  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_hours, r.wait_until <= now() as due, r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
+  r.recovery_id, r.env_id, r.user_id, r.status, r.needs_approval, r.approved, r.wait_until, r.wait_hours, r.wait_until <= now() as due,
+    r.confirmed_at, r.expires_at, r.cancel_sealed, u.email, u.locale`;
 export const decided = ({ sql }: IdentityTx, { caller, reason }: { caller: Caller; reason: string }): unknown =>
   sql`decided_by = ${caller.userId ?? null}, decided_at = now(), reason = ${reason.trim()}`;
+/** One recovery, locked until the transaction ends. */
+export async function lockedRecovery({ sql }: IdentityTx, recoveryId: string): Promise<Recovery | undefined> {
+  const [row] = await sql<Recovery[]>`
+    select ${columns(sql)} from account_recoveries r join users u using (user_id) where r.recovery_id = ${recoveryId} for update of r`;
+  return row;
+}

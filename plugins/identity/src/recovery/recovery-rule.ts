@@ -16,7 +16,8 @@ export function ruleOf({ account_recovery: mode, recovery_wait_hours: hours }: R
 export function rulesOf(sql: Sql, system: Realm): unknown {
   const own = ruleOf(system);
   return sql`
-    select env_id, account_recovery <> 'wait' as approval, case account_recovery when 'approval' then 0 else recovery_wait_hours end as hours
+    select env_id, account_recovery <> 'wait' as approval, case account_recovery when 'approval' then 0
+      else recovery_wait_hours end as hours
     from realms where account_recovery <> 'off' and env_id <> ${SYSTEM.envId}
     union all select ${SYSTEM.envId}::uuid, ${own?.approval ?? false}, ${own?.hours ?? 0} where ${own !== undefined}`;
 }

@@ -143,13 +143,15 @@ function several(sql: Sql, spelled: string): { attribute: ScimAttribute; values:
   if (attribute.name === 'groups') {
     return {
       attribute,
-      values: sql`(select coalesce(jsonb_agg(jsonb_build_object('value', g.group_id, 'display', g.name, 'type', 'direct')), '[]') from group_members m join user_groups g on g.env_id = m.env_id and g.name = m.group_name where m.user_id = u.user_id)`,
+      values: sql`(select coalesce(jsonb_agg(jsonb_build_object('value', g.group_id, 'display', g.name, 'type', 'direct')), '[]')
+        from group_members m join user_groups g on g.env_id = m.env_id and g.name = m.group_name where m.user_id = u.user_id)`,
     };
   }
   if (attribute.name === 'schemas') {
     return {
       attribute,
-      values: sql`(case when s.attributes ? ${ENTERPRISE} then jsonb_build_array(${USER}::text, ${ENTERPRISE}::text) else jsonb_build_array(${USER}::text) end)`,
+      values: sql`(case when s.attributes ? ${ENTERPRISE} then jsonb_build_array(${USER}::text, ${ENTERPRISE}::text)
+        else jsonb_build_array(${USER}::text) end)`,
     };
   }
   const held = sql`coalesce(s.attributes #> ${keysOf(extension, attribute, undefined)}::text[], '[]')`;

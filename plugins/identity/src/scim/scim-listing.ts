@@ -96,7 +96,8 @@ export async function listPeople(sql: Sql, envId: string, query: ScimQuery): Pro
     filter === undefined
       ? sql`select count(*)::int as total from users where env_id = ${envId}`
       : sql`
-    select count(*)::int as total from users u left join scim_users s using (user_id) where u.env_id = ${envId} and ${conditionOf(sql, readFilter(filter))}`;
+    select count(*)::int as total from users u left join scim_users s using (user_id) where u.env_id = ${envId}
+      and ${conditionOf(sql, readFilter(filter))}`;
   const [totals, records] = await Promise.all([
     counted as Promise<unknown> as Promise<[{ total: number }]>,
     count === 0 ? [] : (pageOf(sql, envId, query) as Promise<ScimRecord[]>),

@@ -54,9 +54,8 @@ export class ScimUsers {
   async get(realm: Realm, id: string): Promise<ScimRecord> {
     const { sql } = this.#ctx.db;
     const [record] = isId(id)
-      ? await sql<
-          ScimRecord[]
-        >`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id}`
+      ? await sql<ScimRecord[]>`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id}
+          and u.env_id = ${realm.env_id}`
       : [];
     if (!record) throw new ScimError(404, `No user ${id}.`);
     return record;
@@ -71,7 +70,14 @@ export class ScimUsers {
     const locale = languageIn(attributes) ?? null;
     await this.#unique(() =>
       this.#ctx.db.tx(async tx => {
-        await tx.sql`insert into users ${tx.sql.row({ user_id: userId, env_id: realm.env_id, email_ci: columns.email.toLowerCase(), status: active ? 'active' : 'disabled', locale, ...columns })}`;
+        await tx.sql`insert into users ${tx.sql.row({
+          user_id: userId,
+          env_id: realm.env_id,
+          email_ci: columns.email.toLowerCase(),
+          status: active ? 'active' : 'disabled',
+          locale,
+          ...columns,
+        })}`;
         await tx.sql`insert into scim_users (user_id, attributes) values (${userId}, ${tx.sql.json(attributes)})`;
         if (hash !== undefined) await tx.sql`insert into passwords ${tx.sql.row({ user_id: userId, hash })}`;
         else if (active && isAddress(columns.email))
@@ -134,7 +140,8 @@ export class ScimUsers {
       const [changed] = await tx.sql<object[]>`
         with told as (
           insert into scim_users as held (user_id, attributes) values (${id}, ${tx.sql.json(attributes)})
-          on conflict (user_id) do update set attributes = excluded.attributes where held.attributes is distinct from excluded.attributes returning 1)
+          on conflict (user_id) do update set attributes = excluded.attributes where held.attributes is distinct from excluded.attributes
+            returning 1)
         update users set ${tx.sql.row(row)}, email_verified = email_verified and not ${moved}, version = version + 1, updated_at = now()
         where user_id = ${id} and (exists (select 1 from told) or (user_name, external_id, display_name, email, status) is distinct from
           (${row.user_name}, ${row.external_id}, ${row.display_name}, ${row.email}, ${row.status}))
@@ -173,7 +180,8 @@ export class ScimUsers {
   async #locked({ sql }: IdentityTx, realm: Realm, id: string, ifMatch: string | undefined): Promise<ScimRecord> {
     const [record] = await sql<
       ScimRecord[]
-    >`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id} and u.env_id = ${realm.env_id} for update of u`;
+    >`select ${recordColumns(sql)} from users u left join scim_users s using (user_id) where u.user_id = ${id}
+      and u.env_id = ${realm.env_id} for update of u`;
     if (!record) throw new ScimError(404, `No user ${id}.`);
     require(ifMatch, record);
     return record;

@@ -113,10 +113,12 @@ export class Sessions {
     const rows = await this.#ctx.db.sql<OwnSession[]>`
       select s.sid as session_id, d.device, coalesce(d.opened_at, min(s.at)) as created_at, max(s.at) as last_seen_at
       from (
-        select uid as sid, to_timestamp((payload ->> 'loginTs')::bigint) as at from oidc_state where model = 'Session' and env_id = ${env_id} and account_id = ${user_id} and expires_at > now()
+        select uid as sid, to_timestamp((payload ->> 'loginTs')::bigint) as at from oidc_state where model = 'Session'
+          and env_id = ${env_id} and account_id = ${user_id} and expires_at > now()
         union all
         select payload ->> 'sessionUid', created_at from oidc_state
-        where model = 'RefreshToken' and env_id = ${env_id} and account_id = ${user_id} and expires_at > now() and consumed_at is null and payload ? 'sessionUid') s
+        where model = 'RefreshToken' and env_id = ${env_id} and account_id = ${user_id} and expires_at > now() and consumed_at is null
+          and payload ? 'sessionUid') s
       left join session_devices d on d.sid = s.sid
       group by s.sid, d.device, d.opened_at order by last_seen_at desc limit 100`;
     return [...rows];
@@ -129,7 +131,8 @@ export class Sessions {
   ): Promise<void> {
     const seconds = Math.max(1, Math.ceil(exp - this.#ctx.clock.now().getTime() / 1_000));
     await this.#ctx.db.tx(async tx => {
-      await tx.sql`insert into revocations (kind, value, expires_at) values ('jti', ${jti}, now() + make_interval(secs => ${seconds})) on conflict do nothing`;
+      await tx.sql`insert into revocations (kind, value, expires_at) values ('jti', ${jti}, now() + make_interval(secs => ${seconds}))
+        on conflict do nothing`;
       await tx.audit({ action: 'auth.token.revoked', envId, resource: { type: 'token', id: jti }, details: { client_id: clientId, sub } });
     });
     await this.#mark('jti', [jti], seconds);
@@ -140,7 +143,8 @@ export class Sessions {
    * after its commit.
    */
   async revokeGrants({ sql }: IdentityTx, grants: readonly string[]): Promise<void> {
-    await sql`insert into revocations (kind, value, expires_at) select 'gid', name, now() + make_interval(secs => ${MARK_S}) from unnest(${[...grants]}::text[]) as given(name) on conflict do nothing`;
+    await sql`insert into revocations (kind, value, expires_at) select 'gid', name, now() + make_interval(secs => ${MARK_S})
+      from unnest(${[...grants]}::text[]) as given(name) on conflict do nothing`;
   }
 
   /** Every access token of one grant: what gave it was used twice, or was given back. */
@@ -180,7 +184,8 @@ export class Sessions {
     for (let after = { kind: '', value: '' }; ; ) {
       const rows = await db.sql<{ kind: string; value: string; ttl: number }[]>`
         select kind, value, ceil(extract(epoch from expires_at - now()))::int as ttl from revocations
-        where expires_at > now() ${remembered ? db.sql`and not published` : db.sql``} and (kind, value) > (${after.kind}, ${after.value}) order by kind, value limit ${PER_PASS}`;
+        where expires_at > now() ${remembered ? db.sql`and not published` : db.sql``} and (kind, value) > (${after.kind}, ${after.value})
+          order by kind, value limit ${PER_PASS}`;
       const last = rows.at(-1);
       if (!last) break;
       const answers = await kv.pipeline(
@@ -188,7 +193,8 @@ export class Sessions {
       );
       for (const answer of answers) if (answer instanceof Error) throw answer;
       const [kinds, values] = [rows.map(({ kind }) => kind), rows.map(({ value }) => value)];
-      await db.sql`update revocations set published = true where not published and (kind, value) in (select * from unnest(${kinds}::text[], ${values}::text[]))`;
+      await db.sql`update revocations set published = true where not published
+        and (kind, value) in (select * from unnest(${kinds}::text[], ${values}::text[]))`;
       if (rows.length < PER_PASS) break;
       after = last;
     }
@@ -204,13 +210,15 @@ export class Sessions {
         union all select id_hash from oidc_state where payload ? 'sessionUid' and payload ->> 'sessionUid' = ${which.sid}`
       : sql`
         select id_hash from oidc_state
-        where model = any(${ENDED}::text[]) and account_id = ${which.account ?? null} and coalesce(payload ->> 'sessionUid', uid) is distinct from ${which.but ?? null}::text`;
+        where model = any(${ENDED}::text[]) and account_id = ${which.account ?? null}
+          and coalesce(payload ->> 'sessionUid', uid) is distinct from ${which.but ?? null}::text`;
     const rows = await sql<Ended[]>`
       delete from oidc_state where env_id = ${envId} and model = any(${ENDED}::text[]) and id_hash = any(array(${found}))
       returning model, uid, payload ->> 'sessionUid' as sid, account_id, grant_id`;
     const grants = [...new Set(rows.flatMap(({ grant_id }) => (grant_id ? [grant_id] : [])))];
     if (grants.length > 0) {
-      await sql`delete from oidc_state where env_id = ${envId} and model = 'Grant' and id_hash = any(array(select sha256(convert_to(id, 'UTF8')) from unnest(${grants}::text[]) as given(id)))`;
+      await sql`delete from oidc_state where env_id = ${envId} and model = 'Grant'
+        and id_hash = any(array(select sha256(convert_to(id, 'UTF8')) from unnest(${grants}::text[]) as given(id)))`;
     }
     const ended = new Map<string, string>();
     for (const row of rows) {

@@ -54,7 +54,8 @@ export class SsoSignIn {
     const [state = '', nonce = '', verifier = '', browser = ''] = Array.from({ length: 4 }, () => randomBytes(32).toString('base64url'));
     await this.#ctx.db.sql`
       insert into upstream_flows (state_hash, browser_hash, env_id, secrets, context, expires_at)
-      values (${hashOf(state)}, ${hashOf(browser)}, ${realm.env_id}, ${this.#ctx.db.sql.json(box.seal(purposeOf(realm), JSON.stringify([nonce, verifier, provider.issuer])))},
+      values (${hashOf(state)}, ${hashOf(browser)}, ${realm.env_id},
+        ${this.#ctx.db.sql.json(box.seal(purposeOf(realm), JSON.stringify([nonce, verifier, provider.issuer])))},
         ${this.#ctx.db.sql.json(body.oauth)}, now() + make_interval(secs => ${FLOW_S}))`;
     const url = new URL(authorization_endpoint);
     const query = {
@@ -112,7 +113,8 @@ export class SsoSignIn {
   /** Whoever sets the mark has used it; of any number at once that is one (H-13). Only the browser that began goes on. */
   async #use({ env_id }: Realm, state: string, browser: string | undefined): Promise<Flow> {
     const [flow] = await this.#ctx.db.sql<Flow[]>`
-      update upstream_flows set used_at = now() where state_hash = ${hashOf(state)} and env_id = ${env_id} and used_at is null and expires_at > now()
+      update upstream_flows set used_at = now() where state_hash = ${hashOf(state)} and env_id = ${env_id} and used_at is null
+        and expires_at > now()
       returning browser_hash, secrets, context`;
     if (!flow || !browser || !timingSafeEqual(Buffer.from(flow.browser_hash), hashOf(browser))) throw this.#expired();
     return flow;
@@ -139,7 +141,8 @@ export class SsoSignIn {
         throw this.#noAccount('An account with your address waits for its confirmation. Confirm it first.');
       if (!person && !allow_sign_up) throw this.#noAccount('Ask somebody who is already there to invite you.');
       const userId = person?.user_id ?? (await this.#open(tx, realm, confirmed, typeof name === 'string' ? name : null));
-      await tx.sql`insert into upstream_identities ${tx.sql.row({ env_id: realm.env_id, issuer, subject: sub, user_id: userId })} on conflict do nothing`;
+      await tx.sql`insert into upstream_identities ${tx.sql.row({ env_id: realm.env_id, issuer, subject: sub, user_id: userId })}
+        on conflict do nothing`;
       await tx.audit({ action: 'auth.sso.linked', envId: realm.env_id, resource: { type: 'user', id: userId }, details: { issuer } });
       return userId;
     });

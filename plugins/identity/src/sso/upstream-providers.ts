@@ -49,8 +49,10 @@ export class UpstreamProviders {
         updated_at: this.#ctx.clock.now().toISOString(),
       };
       await tx.sql`
-        insert into upstream_providers ${tx.sql.row(row)} on conflict (env_id) do update set issuer = excluded.issuer, client_id = excluded.client_id,
-          client_secret = excluded.client_secret, label = excluded.label, allow_sign_up = excluded.allow_sign_up, updated_at = excluded.updated_at`;
+        insert into upstream_providers ${tx.sql.row(row)} on conflict (env_id) do update
+          set issuer = excluded.issuer, client_id = excluded.client_id,
+          client_secret = excluded.client_secret, label = excluded.label, allow_sign_up = excluded.allow_sign_up,
+            updated_at = excluded.updated_at`;
       await tx.audit({
         action: 'auth.sso.configured',
         envId: realm.env_id,

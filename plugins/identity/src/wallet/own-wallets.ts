@@ -65,7 +65,8 @@ export class OwnWallets {
       if (held.length >= MOST)
         throw this.#ctx.problem('wallet_limit', { detail: `An account has at most ${MOST} wallets. Remove one first.` });
       const [row] = await tx.sql<{ address: string; linked_at: string }[]>`
-        insert into wallets ${tx.sql.row({ env_id: realm.env_id, address, user_id: person.user_id })} on conflict do nothing returning address, linked_at`;
+        insert into wallets ${tx.sql.row({ env_id: realm.env_id, address, user_id: person.user_id })} on conflict do nothing
+          returning address, linked_at`;
       if (!row) throw this.#ctx.problem('wallet_taken', { detail: 'Remove it from the account that has it first.' });
       await this.#record(tx, visit, 'auth.wallet.linked', 'wallet_linked', address);
       return wireOf(row);

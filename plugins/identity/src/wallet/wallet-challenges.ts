@@ -63,7 +63,8 @@ export class WalletChallenges {
     const [row] = isId(challengeId)
       ? await this.#ctx.db.sql<{ address: string; message: string; context: OAuthContext }[]>`
           update wallet_challenges set used_at = ${now}
-          where challenge_id = ${challengeId} and env_id = ${realm.env_id} and user_id is not distinct from ${userId ?? null}::uuid and used_at is null and expires_at > ${now}
+          where challenge_id = ${challengeId} and env_id = ${realm.env_id} and user_id is not distinct from ${userId ?? null}::uuid
+            and used_at is null and expires_at > ${now}
           returning address, message, context`
       : [];
     if (!row) throw this.#ctx.problem('token_expired', { detail: 'Connect the wallet again.' });

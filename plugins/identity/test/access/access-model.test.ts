@@ -15,7 +15,8 @@ test('REG-035 REG-036 the console of a fresh platform has its group, role and bo
   const [group] = await access.world.sql`select group_id from user_groups where env_id = ${at.env_id} and name = ${at.name}`;
   expect(group).toEqual({ group_id: '00000000-0000-7000-8000-000000000004' });
   const [role] = await access.world
-    .sql`select role_id from roles join group_roles on group_roles.role = roles.name and group_roles.env_id = roles.env_id where group_name = ${at.name} and roles.env_id = ${at.env_id}`;
+    .sql`select role_id from roles join group_roles on group_roles.role = roles.name and group_roles.env_id = roles.env_id
+      where group_name = ${at.name} and roles.env_id = ${at.env_id}`;
   expect(role).toEqual({ role_id: '00000000-0000-7000-8000-000000000005' });
   const members = await access.world
     .sql`select membership_id, user_id from group_members where env_id = ${at.env_id} and group_name = ${at.name}`;

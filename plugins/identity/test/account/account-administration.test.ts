@@ -144,7 +144,8 @@ describe('mail of accounts', () => {
     await world.browser().post('/v1/password/reset-request', { email });
     await world.token(email);
     await eventually(waiting).toEqual([{ state: 'waiting', attempts: 1 }]);
-    await world.sql`update work_tasks set due_at = ${new Date(world.host.clock.now().getTime() + 31 * 60_000).toISOString()} where name = 'mail'`;
+    await world.sql`update work_tasks set due_at = ${new Date(world.host.clock.now().getTime() + 31 * 60_000).toISOString()}
+      where name = 'mail'`;
     await using office = await PostOffice.open(world.stores, identity);
     await world.host.clock.advance('31m');
     await eventually(waiting).toEqual([]);

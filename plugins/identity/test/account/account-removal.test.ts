@@ -31,7 +31,8 @@ async function rows(): Promise<Record<string, number>> {
   for (const { name } of tables.filter(each => !KEPT.includes(each.name))) {
     const [row] = await world.sql<
       { n: number }[]
-    >`select (xpath('/row/n/text()', query_to_xml(format('select count(*) as n from %I', ${name}::text), false, true, '')))[1]::text::int as n`;
+    >`select (xpath('/row/n/text()', query_to_xml(format('select count(*) as n from %I', ${name}::text), false, true,
+      '')))[1]::text::int as n`;
     counted[name] = row?.n ?? -1;
   }
   return counted;

@@ -106,7 +106,8 @@ describe('a request that cannot be answered', () => {
     await world.sql`update work_tasks set attempts = 11 where task_id = ${first}`;
     await world.host.clock.advance('10s');
     await eventually(() => kept(first)).toEqual({ attempts: 12, state: 'dead' });
-    await world.sql`update work_tasks set ended_at = ${new Date(world.host.clock.now().getTime() - 25 * 3_600_000).toISOString()} where task_id = ${first}`;
+    await world.sql`update work_tasks set ended_at = ${new Date(world.host.clock.now().getTime() - 25 * 3_600_000).toISOString()}
+      where task_id = ${first}`;
     await world.host.clock.advance('10m');
     await eventually(() => kept(first)).toBe(undefined);
   });
@@ -121,7 +122,13 @@ describe('a request that cannot be answered', () => {
       [waits, '2020-01-01'],
       [parked, 'infinity'],
     ] as const)
-      await world.sql`insert into account_requests ${world.sql.row({ request_id, run_at, env_id: SYSTEM.envId, kind: 'password_reset', sealed: world.sql.json(sealed(request_id, email) as never) })}`;
+      await world.sql`insert into account_requests ${world.sql.row({
+        request_id,
+        run_at,
+        env_id: SYSTEM.envId,
+        kind: 'password_reset',
+        sealed: world.sql.json(sealed(request_id, email) as never),
+      })}`;
     await world.statement(readFileSync(new URL('../../migrations/0020_request_tasks.sql', import.meta.url), 'utf8'));
     await world.host.clock.advance('5s');
     await eventually(() => kept(waits)).toBe(undefined);
@@ -142,7 +149,8 @@ describe('a request that cannot be answered', () => {
         >`select state, attempts from work_tasks where name = 'mail' order by created_at`
       )[0];
     await eventually(task).toEqual({ state: 'waiting', attempts: 1 });
-    await world.sql`update work_tasks set payload = jsonb_set(payload, '{sealed,kid}', '"00000000"'), attempts = 38, due_at = ${world.host.clock.now().toISOString()} where name = 'mail'`;
+    await world.sql`update work_tasks set payload = jsonb_set(payload, '{sealed,kid}', '"00000000"'), attempts = 38,
+      due_at = ${world.host.clock.now().toISOString()} where name = 'mail'`;
     await world.host.clock.advance('5s');
     await eventually(task).toEqual({ state: 'waiting', attempts: 39 });
     await world.host.clock.advance('10m');
@@ -240,7 +248,8 @@ describe('the link', () => {
     const token = await linkFor(email);
     const tables = await world.sql<
       { row: string }[]
-    >`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text from outbox`;
+    >`select work_tasks::text as row from work_tasks union all select step_tokens::text from step_tokens union all select payload::text
+      from outbox`;
     for (const { row } of tables) expect(row.includes(token) || row.includes(email)).toBe(false);
     const keys = (await world.kv('KEYS', '*')) as string[];
     expect(keys.filter(key => key.includes('@') || key.includes(token))).toEqual([]);

@@ -110,7 +110,8 @@ describe('a session', () => {
 
   test('so does every other, however many there are', async () => {
     const many = 70_000;
-    await world.sql`insert into revocations (kind, value, expires_at, published) select 'sid', 'one-of-many-' || n, now() + interval '1 hour', true from generate_series(1, ${many}::int) n`;
+    await world.sql`insert into revocations (kind, value, expires_at, published)
+      select 'sid', 'one-of-many-' || n, now() + interval '1 hour', true from generate_series(1, ${many}::int) n`;
     await world.kv('FLUSHALL');
     world.host.clock.advance('11s');
     await eventually(async () => (await world.kv('EXISTS', 'auth:revocations:published')) === 1);
@@ -124,10 +125,12 @@ describe('a session', () => {
     await world.signIn(browser, ADA);
     const [row] = await world.sql<
       { left: number; uid: string }[]
-    >`select extract(epoch from expires_at - now())::int as left, uid from oidc_state where model = 'Session' and account_id = ${ada} order by created_at desc limit 1`;
+    >`select extract(epoch from expires_at - now())::int as left, uid from oidc_state where model = 'Session' and account_id = ${ada}
+      order by created_at desc limit 1`;
     expect(Math.abs((row?.left ?? 0) - 12 * 3_600)).toBeLessThan(30);
     // Six days and twenty hours after the sign-in, a use does not carry it over the seventh day.
-    await world.sql`update oidc_state set payload = payload || jsonb_build_object('loginTs', extract(epoch from now())::int - 590400) where model = 'Session' and uid = ${row?.uid ?? ''}`;
+    await world.sql`update oidc_state set payload = payload || jsonb_build_object('loginTs', extract(epoch from now())::int - 590400)
+      where model = 'Session' and uid = ${row?.uid ?? ''}`;
     await world.begin(browser);
     const [later] = await world.sql<
       { left: number }[]

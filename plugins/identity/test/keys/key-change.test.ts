@@ -19,7 +19,8 @@ const sealed = async () =>
   (
     await world.sql<{ kid: string }[]>`
     select wrapped ->> 'kid' as kid from signing_keys union select sealed ->> 'kid' from authenticators
-    union select client_secret ->> 'kid' from upstream_providers union select cancel_sealed ->> 'kid' from account_recoveries where cancel_sealed is not null
+    union select client_secret ->> 'kid' from upstream_providers union select cancel_sealed ->> 'kid' from account_recoveries
+      where cancel_sealed is not null
     union select payload -> 'sealed' ->> 'kid' from work_tasks where name = 'mail'`
   ).map(({ kid }) => kid);
 
@@ -34,12 +35,14 @@ test('another key opens what the one before has sealed, seals it anew within min
   // More than two batches of them, and one that stands under somebody else's seal.
   const box = new SealedBox([Buffer.from(readFileSync(join(world.dataDir, 'test.kek'), 'utf8'), 'base64')]);
   const users = await world.sql<{ user_id: string }[]>`
-    insert into users (user_id, env_id, email, email_ci) select gen_random_uuid(), ${envId}, 'many-' || n || '@example.org', 'many-' || n || '@example.org' from generate_series(1, 251) n returning user_id`;
+    insert into users (user_id, env_id, email, email_ci) select gen_random_uuid(), ${envId}, 'many-' || n || '@example.org',
+      'many-' || n || '@example.org' from generate_series(1, 251) n returning user_id`;
   const many = users.map(({ user_id }, index) => ({
     user_id,
     sealed: box.seal(index === 0 ? 'of somebody else' : `auth:authenticator:${user_id}`, 'a secret'),
   }));
-  await world.sql`insert into authenticators (user_id, sealed) select user_id, sealed from jsonb_to_recordset(${world.sql.json(many)}) as row(user_id uuid, sealed jsonb)`;
+  await world.sql`insert into authenticators (user_id, sealed) select user_id, sealed
+    from jsonb_to_recordset(${world.sql.json(many)}) as row(user_id uuid, sealed jsonb)`;
 
   const path = join(world.dataDir, 'next.kek');
   writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600 });

@@ -175,11 +175,17 @@ describe('an authorization', () => {
   });
 
   test('IDN-017 cannot begin without a pushed request, without PKCE, or with a redirect that is only almost right', async () => {
-    const direct = await world
-      .browser()
-      .get(
-        `/oauth/authorize?${new URLSearchParams({ client_id: 'console', response_type: 'code', scope: 'openid', redirect_uri: CALLBACK, state: 's', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })}`,
-      );
+    const direct = await world.browser().get(
+      `/oauth/authorize?${new URLSearchParams({
+        client_id: 'console',
+        response_type: 'code',
+        scope: 'openid',
+        redirect_uri: CALLBACK,
+        state: 's',
+        code_challenge: 'x'.repeat(43),
+        code_challenge_method: 'S256',
+      })}`,
+    );
     expect(new URL(direct.location, world.issuer).searchParams.get('error')).toBe('invalid_request');
     expect((await world.push({ code_challenge: undefined, code_challenge_method: undefined })).answer.json['error']).toBe(
       'invalid_request',

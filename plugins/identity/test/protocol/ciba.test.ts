@@ -165,7 +165,8 @@ describe('assisted sign-in', () => {
     await expect(grant()).rejects.toMatchObject({ error: 'slow_down' });
     await world.host.clock.advance('11s');
     await expect(grant()).rejects.toMatchObject({ error: 'authorization_pending' });
-    await world.sql`update oidc_state set expires_at = now() - interval '1 second', payload = payload || jsonb_build_object('exp', extract(epoch from now())::int - 1) where model = 'BackchannelAuthenticationRequest'`;
+    await world.sql`update oidc_state set expires_at = now() - interval '1 second',
+      payload = payload || jsonb_build_object('exp', extract(epoch from now())::int - 1) where model = 'BackchannelAuthenticationRequest'`;
     await expect(grant()).rejects.toMatchObject({ error: 'expired_token' });
     expect((await (await signedIn()).get(`/v1/ciba/${id}`)).json['code']).toBe('approval_not_found');
   });

@@ -85,7 +85,9 @@ describe('a device', () => {
     expect(await world.audited('auth.device.denied', ada)).toMatchObject({ details: { client_id: config.clientMetadata().client_id } });
     expect((await poll(started.device_code)).json['error']).toBe('access_denied');
     const late = await begin();
-    await world.sql`update oidc_state set expires_at = now() - interval '1 second', payload = payload || jsonb_build_object('exp', extract(epoch from now())::int - 1) where model = 'DeviceCode' and consumed_at is null`;
+    await world.sql`update oidc_state set expires_at = now() - interval '1 second',
+      payload = payload || jsonb_build_object('exp', extract(epoch from now())::int - 1) where model = 'DeviceCode'
+      and consumed_at is null`;
     expect((await poll(late.device_code)).json['error']).toBe('expired_token');
     expect((await browser.get(`/v1/device?user_code=${late.user_code}`)).json['code']).toBe('approval_not_found');
   });

@@ -15,13 +15,16 @@ beforeAll(async () => {
   await world.person(EMAIL);
   // Nothing has counted them yet, as after a busy hour.
   await world.sql`
-    with new as (insert into users (user_id, env_id, email, email_ci) select id, ${SYSTEM.envId}, id, id from (select gen_random_uuid() as id from generate_series(1, 1000)) new returning user_id)
+    with new as (insert into users (user_id, env_id, email, email_ci) select id, ${SYSTEM.envId}, id, id
+      from (select gen_random_uuid() as id from generate_series(1, 1000)) new returning user_id)
     insert into authenticators (user_id, sealed, confirmed_at) select user_id, '{}', now() from new`;
   await world.sql`
     insert into oidc_state (env_id, model, id_hash, payload, uid, account_id, grant_id, expires_at)
-    select ${SYSTEM.envId}, model, sha256(convert_to(model || n, 'UTF8')), case when model like '%Token' then '{"sessionUid": "another"}'::jsonb else '{"loginTs": 1}' end,
+    select ${SYSTEM.envId}, model, sha256(convert_to(model || n, 'UTF8')), case
+      when model like '%Token' then '{"sessionUid": "another"}'::jsonb else '{"loginTs": 1}' end,
       case when model = 'Session' then '0' || n end, u.user_id, 'another', now() + interval '1 day'
-    from (select user_id, row_number() over () as u from users) u, generate_series(1, ${OTHERS}) n, lateral (select (array['Session', 'Grant', 'Interaction', 'RefreshToken'])[1 + n % 4] as model) m
+    from (select user_id, row_number() over () as u from users) u, generate_series(1, ${OTHERS}) n,
+      lateral (select (array['Session', 'Grant', 'Interaction', 'RefreshToken'])[1 + n % 4] as model) m
     where u.u = 1 + n % 1000`;
 });
 afterAll(() => world[Symbol.asyncDispose]());
@@ -35,9 +38,8 @@ async function rowsRead(): Promise<number> {
   const pids = ended.map(({ pid }) => pid);
   while ((await world.sql<object[]>`select 1 from pg_stat_activity where pid = any(${pids}::int[])`).length > 0)
     await new Promise(resolve => setImmediate(resolve));
-  const [row] = await world.sql<
-    [{ rows: number }]
-  >`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relname in ('oidc_state', 'users', 'authenticators', 'passwords', 'session_devices', 'account_devices', 'grant_selections')`;
+  const [row] = await world.sql<[{ rows: number }]>`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables
+    where relname in ('oidc_state', 'users', 'authenticators', 'passwords', 'session_devices', 'account_devices', 'grant_selections')`;
   return row.rows;
 }
 

@@ -214,7 +214,8 @@ describe('registration', () => {
     await manage(answer, 'DELETE');
     expect(await push()).toBe(401);
     const left = await world.sql<{ n: number }[]>`
-      select (select count(*) from oidc_state where payload ->> 'clientId' = ${clientId})::int + (select count(*) from oauth_clients where client_id = ${clientId})::int as n`;
+      select (select count(*) from oidc_state where payload ->> 'clientId' = ${clientId})::int + (select count(*) from oauth_clients
+        where client_id = ${clientId})::int as n`;
     expect(left).toEqual([{ n: 0 }]);
   });
 

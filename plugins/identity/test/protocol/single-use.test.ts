@@ -189,7 +189,8 @@ describe('of twelve at once on two processes one succeeds', () => {
         delete from oidc_state where model = 'Grant' and env_id = new.env_id and id_hash = sha256(convert_to(new.grant_id, 'UTF8'));
         return new;
       end $$`;
-    await world.sql`create trigger second_use after update of consumed_at on oidc_state for each row when (new.model = 'DeviceCode') execute function second_use()`;
+    await world.sql`create trigger second_use after update of consumed_at on oidc_state for each row
+      when (new.model = 'DeviceCode') execute function second_use()`;
     try {
       expect(await device.redeem(String(started.json['device_code']), world.host)).toMatchObject({ status: 200 });
     } finally {
@@ -276,7 +277,8 @@ describe('what was given for a code that comes twice', () => {
     const ofGrant = async () =>
       (
         await world.sql<{ model: string }[]>`
-        select model from oidc_state where grant_id = ${row?.grant_id ?? ''} or (model = 'Grant' and id_hash = sha256(convert_to(${row?.grant_id ?? ''}, 'UTF8'))) order by model`
+        select model from oidc_state where grant_id = ${row?.grant_id ?? ''}
+          or (model = 'Grant' and id_hash = sha256(convert_to(${row?.grant_id ?? ''}, 'UTF8'))) order by model`
       ).map(({ model }) => model);
     expect(await ofGrant()).toEqual(expect.arrayContaining(['Grant', 'RefreshToken']));
     const refresh = (at: World['host']) =>

@@ -158,7 +158,8 @@ describe('an administrator decides on a recovery', () => {
     const person = await begun();
     const [row] = await world.sql<
       { days: number }[]
-    >`select extract(epoch from expires_at - now())::float / 86400 as days from account_recoveries where recovery_id = ${person.params.recovery_id}`;
+    >`select extract(epoch from expires_at - now())::float / 86400 as days from account_recoveries
+      where recovery_id = ${person.params.recovery_id}`;
     expect(Math.round(row?.days ?? 0)).toBe(14);
     await world.sql`update account_recoveries set expires_at = now() where recovery_id = ${person.params.recovery_id}`;
     await expect(admin().approveRecovery({ params: person.params, body })).rejects.toMatchObject({ code: 'recovery_decided' });

@@ -25,7 +25,8 @@ describe('while it waits', () => {
     expect((await person.signIn()).json['status']).toBe('mfa_required');
     // Nor does a token that came about too early, whoever wrote it there.
     const token = 'forged';
-    await world.sql`update account_recoveries set status = 'offered', finish_hash = sha256(${Buffer.from(token)}) where user_id = ${person.userId}`;
+    await world.sql`update account_recoveries set status = 'offered', finish_hash = sha256(${Buffer.from(token)})
+      where user_id = ${person.userId}`;
     expect(code(await person.finish(token))).toEqual([410, 'token_expired']);
     expect((await person.signIn()).json['status']).toBe('mfa_required');
   });
@@ -127,7 +128,8 @@ describe('the link at the end', () => {
     expect([(await person.signIn(CHOSEN)).status, (await person.signIn(NEXT)).json['status']]).toEqual([401, 'ok']);
     expect((await world.refresh(before.refresh_token)).json['error']).toBe('invalid_grant');
     const left = await world.sql<{ n: number }[]>`
-      select count(*)::int as n from (select user_id from authenticators union all select user_id from recovery_codes union all select user_id from passkeys) f where user_id = ${person.userId}`;
+      select count(*)::int as n from (select user_id from authenticators union all select user_id from recovery_codes union all
+        select user_id from passkeys) f where user_id = ${person.userId}`;
     expect(left).toEqual([{ n: 0 }]);
     const { sid } = claimsOf(before.access_token) as { sid: string };
     const ended = await world.host.events('platform:auth:session:revoked');
@@ -204,7 +206,8 @@ describe('the link at the end', () => {
     const secrets = [finish, (await person.token('confirm')) as string, (await person.token('cancel')) as string, person.email];
     const tables = await world.sql<
       { row: string }[]
-    >`select work_tasks::text as row from work_tasks union all select account_recoveries::text from account_recoveries union all select payload::text from outbox`;
+    >`select work_tasks::text as row from work_tasks union all select account_recoveries::text from account_recoveries union all
+      select payload::text from outbox`;
     for (const { row } of tables) expect(secrets.filter(secret => row.includes(secret))).toEqual([]);
     world.host.process.telemetry.flush();
     const logs = join(world.dataDir, 'logs');

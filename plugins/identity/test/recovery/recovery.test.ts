@@ -101,7 +101,8 @@ describe('the link that confirms', () => {
     });
     const [{ hours } = { hours: 0 }] = await world.sql<
       { hours: number }[]
-    >`select extract(epoch from wait_until - confirmed_at)::float / 3600 as hours from account_recoveries where recovery_id = ${row.recovery_id}`;
+    >`select extract(epoch from wait_until - confirmed_at)::float / 3600 as hours from account_recoveries
+      where recovery_id = ${row.recovery_id}`;
     expect(hours).toBe(72);
     expect(code(await person.confirm(token))).toEqual([410, 'token_expired']);
     expect(await person.subjects()).toEqual(['Recover your account', 'Your account is being recovered']);

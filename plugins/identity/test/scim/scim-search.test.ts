@@ -187,7 +187,8 @@ describe('a list', () => {
 test(`with ${PEOPLE.toLocaleString('en')} people in a realm finds by an index, whatever it is that names them`, async () => {
   await world.sql`
     insert into users (user_id, env_id, email, email_ci, user_name, external_id)
-    select gen_random_uuid(), ${SYSTEM.envId}, 'many-' || n || '@example.org', 'many-' || n || '@example.org', 'Many-' || n, 'x-' || n from generate_series(1, ${PEOPLE}) n`;
+    select gen_random_uuid(), ${SYSTEM.envId}, 'many-' || n || '@example.org', 'many-' || n || '@example.org', 'Many-' || n, 'x-' || n
+      from generate_series(1, ${PEOPLE}) n`;
   await world.sql`analyze users`;
   const plan = async (query: Record<string, string>) => {
     const rows = await world.sql<{ 'QUERY PLAN': string }[]>`explain ${pageOf(world.sql, SYSTEM.envId, readScimQuery(query))}`;

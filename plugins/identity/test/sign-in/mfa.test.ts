@@ -61,7 +61,8 @@ describe('setting up an authenticator app', () => {
   test('what is kept of secret and codes does not open the door: one is sealed, the others are hashed', async () => {
     const { userId, app } = await enrolled();
     const [row] = await world.sql<{ all: string }[]>`
-      select (select string_agg(a::text, ' ') from authenticators a where user_id = ${userId}) || (select string_agg(r::text, ' ') from recovery_codes r where user_id = ${userId}) as all`;
+      select (select string_agg(a::text, ' ') from authenticators a where user_id = ${userId}) || (select string_agg(r::text, ' ')
+        from recovery_codes r where user_id = ${userId}) as all`;
     for (const code of app.recoveryCodes) expect(row?.all).not.toContain(code.replaceAll('-', ''));
     expect(row?.all).toContain('"ct"');
   });

@@ -169,7 +169,8 @@ describe('passkeys', () => {
     const { browser, userId } = await owner();
     await world.sql`
       insert into passkeys (passkey_id, env_id, user_id, credential_id, public_key, counter, transports, name, synced)
-      select gen_random_uuid(), env_id, user_id, sha256(n::text::bytea), public_key, 0, transports, 'more', false from passkeys, generate_series(2, 20) n where user_id = ${userId}`;
+      select gen_random_uuid(), env_id, user_id, sha256(n::text::bytea), public_key, 0, transports, 'more', false
+        from passkeys, generate_series(2, 20) n where user_id = ${userId}`;
     expect(code(await new PasskeyDevice(world.authHost).enrol(browser, CHOSEN))).toEqual([409, 'too_many_passkeys']);
   });
 

@@ -176,7 +176,13 @@ describe('U+0000', () => {
 
   test('F-19 in a client’s name in an assertion is no client', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const client_assertion = `${part({ alg: 'EdDSA' })}.${part({ iss: 'a\0b', sub: 'a\0b', aud: world.issuer, exp: 9_999_999_999, jti: 'x' })}.AAAA`;
+    const client_assertion = `${part({ alg: 'EdDSA' })}.${part({
+      iss: 'a\0b',
+      sub: 'a\0b',
+      aud: world.issuer,
+      exp: 9_999_999_999,
+      jti: 'x',
+    })}.AAAA`;
     const body = {
       grant_type: 'client_credentials',
       client_assertion,

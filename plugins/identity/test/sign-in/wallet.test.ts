@@ -57,7 +57,8 @@ describe('a wallet', () => {
     expect((await browser.get('/v1/account')).json['email']).toBe(owner.email);
     const [session] = await world.sql<
       { amr: string[] }[]
-    >`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${owner.userId} order by created_at desc limit 1`;
+    >`select payload -> 'amr' as amr from oidc_state where model = 'Session' and account_id = ${owner.userId} order by created_at desc
+      limit 1`;
     expect(session?.amr).toEqual(['swk']);
     await world.audited('auth.wallet.linked', owner.userId);
     expect((await world.mails(owner.email)).map(({ subject }) => subject)).toEqual([
@@ -209,7 +210,8 @@ describe('wallets of an account', () => {
         })
       ).json['code'],
     ).toBe('wallet_refused');
-    await world.sql`insert into wallets (env_id, address, user_id) select ${envId}, '0x' || lpad(n::text, 40, '0'), ${owner.userId} from generate_series(1, 9) n`;
+    await world.sql`insert into wallets (env_id, address, user_id) select ${envId}, '0x' || lpad(n::text, 40, '0'), ${owner.userId}
+      from generate_series(1, 9) n`;
     expect((await link(owner, new Wallet())).json['code']).toBe('wallet_limit');
   });
 

@@ -60,11 +60,14 @@ export class DeadLetters {
     const { sql } = tx;
     const gone = await sql<{ dead_letter_id: string; delivery_id: string; notification_id: string; channel: Channel }[]>`
       delete from dead_letters where dead_letter_id in (select dead_letter_id from dead_letters
-        where env_id = ${env} and (${id}::text is null or dead_letter_id::text = ${id}) and (${channel}::text is null or channel = ${channel}) order by failed_at limit ${AT_ONCE} for update skip locked)
+        where env_id = ${env} and (${id}::text is null or dead_letter_id::text = ${id})
+          and (${channel}::text is null or channel = ${channel}) order by failed_at limit ${AT_ONCE} for update skip locked)
       returning dead_letter_id, delivery_id, notification_id, channel`;
     if (gone.length === 0) return [];
-    await sql`update deliveries set state = 'pending', retries_used = 0, next_attempt_at = ${nowOf(this.#ctx)}, why = 'replayed' where delivery_id = any(${gone.map(({ delivery_id }) => delivery_id)}::uuid[])`;
-    await sql`update messages set delivered_at = null where notification_id = any(${gone.map(({ notification_id }) => notification_id)}::uuid[])`;
+    await sql`update deliveries set state = 'pending', retries_used = 0, next_attempt_at = ${nowOf(this.#ctx)}, why = 'replayed'
+      where delivery_id = any(${gone.map(({ delivery_id }) => delivery_id)}::uuid[])`;
+    await sql`update messages set delivered_at = null
+      where notification_id = any(${gone.map(({ notification_id }) => notification_id)}::uuid[])`;
     await sql`select pg_notify(${ANNOUNCED}, '')`;
     for (const each of gone) await tx.enqueue(each.channel, { delivery_id: each.delivery_id }, { key: each.delivery_id, envId: env });
     await tx.emitAll(

@@ -72,7 +72,8 @@ export class Dispatcher {
   async run({ delivery_id }: { readonly delivery_id: string }, run: TaskRun): Promise<void> {
     const { sql } = this.#ctx.db;
     const [row] = await sql<DeliveryRow[]>`
-      select ${columns(sql)}, d.delivery_id, d.channel, d.attempts, d.retries_used, d.history from deliveries d join messages m using (notification_id)
+      select ${columns(sql)}, d.delivery_id, d.channel, d.attempts, d.retries_used, d.history from deliveries d join messages m
+        using (notification_id)
       where d.delivery_id = ${delivery_id} and d.state = 'pending'`;
     if (!row) return;
     const content = openContent(this.#ctx.keys.content, row.notification_id, row.content);
@@ -163,7 +164,8 @@ export class Dispatcher {
 
   async #ended(tx: PostTx, row: DeliveryRow, { state, why, gateway, kept, to }: Exclude<Outcome, { state: 'failed' }>): Promise<boolean> {
     const delivered = state === 'delivered' ? nowOf(this.#ctx) : null;
-    await tx.sql`update deliveries set state = ${state}, why = ${why}, gateway_id = ${gateway?.gateway_id ?? null}, sent_to = ${to ?? null}, attempts = attempts + ${state === 'delivered' ? 1 : 0},
+    await tx.sql`update deliveries set state = ${state}, why = ${why}, gateway_id = ${gateway?.gateway_id ?? null},
+      sent_to = ${to ?? null}, attempts = attempts + ${state === 'delivered' ? 1 : 0},
       next_attempt_at = null, delivered_at = ${delivered} where delivery_id = ${row.delivery_id}`;
     if (kept) await this.#parts.mailbox.keep(tx, kept);
     return true;
@@ -187,16 +189,19 @@ export class Dispatcher {
       });
     if (!permanent && row.retries_used < this.#ctx.config.maxRetries) {
       const next = new Date(now.getTime() + (CURVE_S[Math.min(row.retries_used, CURVE_S.length - 1)] as number) * 1_000);
-      await sql`update deliveries set attempts = ${attempts}, retries_used = retries_used + 1, next_attempt_at = ${next.toISOString()}, last_error = ${reason}, why = ${`tried again: ${reason}`},
+      await sql`update deliveries set attempts = ${attempts}, retries_used = retries_used + 1, next_attempt_at = ${next.toISOString()},
+        last_error = ${reason}, why = ${`tried again: ${reason}`},
         gateway_id = ${gateway_id}, history = ${sql.json(history)} where delivery_id = ${row.delivery_id}`;
       await tx.enqueue(row.channel, { delivery_id: row.delivery_id }, { key: row.delivery_id, envId: row.env_id, at: next });
       return false;
     }
     const id = this.#ctx.platform.newId();
-    await sql`update deliveries set state = 'dead_lettered', attempts = ${attempts}, next_attempt_at = null, last_error = ${reason}, why = ${`given up: ${reason}`}, gateway_id = ${gateway_id},
+    await sql`update deliveries set state = 'dead_lettered', attempts = ${attempts}, next_attempt_at = null, last_error = ${reason},
+      why = ${`given up: ${reason}`}, gateway_id = ${gateway_id},
       history = ${sql.json(history)} where delivery_id = ${row.delivery_id}`;
     await sql`insert into dead_letters (dead_letter_id, delivery_id, notification_id, env_id, channel, error, attempts, history, failed_at)
-      values (${id}, ${row.delivery_id}, ${row.notification_id}, ${row.env_id}, ${row.channel}, ${reason}, ${attempts}, ${sql.json(history)}, ${now.toISOString()})`;
+      values (${id}, ${row.delivery_id}, ${row.notification_id}, ${row.env_id}, ${row.channel}, ${reason}, ${attempts},
+        ${sql.json(history)}, ${now.toISOString()})`;
     await tx.emit('platform:post:deadletter:added', row.env_id, {
       dead_letter_id: id,
       notification_id: row.notification_id,

@@ -41,7 +41,9 @@ export class Mailbox {
       headers: { From: from, To: to, Subject: subject, 'Message-ID': messageId, ...headers },
     };
     await tx.sql`insert into mailbox (mail_id, env_id, notification_id, recipient, mail, created_at)
-      values (${deliveryId}, ${envId}, ${notificationId}, ${to.toLowerCase()}, ${tx.sql.json(this.#ctx.keys.content.seal(mailPurpose(deliveryId), JSON.stringify(mail)))}, ${nowOf(this.#ctx)}) on conflict (mail_id) do nothing`;
+      values (${deliveryId}, ${envId}, ${notificationId}, ${to.toLowerCase()},
+        ${tx.sql.json(this.#ctx.keys.content.seal(mailPurpose(deliveryId), JSON.stringify(mail)))}, ${nowOf(this.#ctx)})
+        on conflict (mail_id) do nothing`;
     await tx.emit('platform:post:mail:kept', envId, { mail_id: deliveryId });
   }
 
@@ -53,9 +55,8 @@ export class Mailbox {
         query,
         { list: `mailbox ${to ?? ''}`, order: { created_at: 'time', mail_id: 'id' } },
         ({ where, order, limit }) =>
-          sql<
-            Row[]
-          >`select * from mailbox where (${to}::text is null or position(${to} in recipient) > 0) and ${where} order by ${order} limit ${limit}`,
+          sql<Row[]>`select * from mailbox where (${to}::text is null or position(${to} in recipient) > 0) and ${where} order by ${order}
+            limit ${limit}`,
       )
       .then(({ items, next_cursor }) => ({ items: items.map(row => this.#mailOf(row)), next_cursor }));
   }

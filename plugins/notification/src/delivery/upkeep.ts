@@ -21,7 +21,8 @@ export class Upkeep {
   async resume(signal: AbortSignal): Promise<void> {
     const before = new Date(this.#ctx.clock.now().getTime() - LOST_MS).toISOString();
     const rows = await this.#ctx.db.sql<{ delivery_id: string; env_id: string; channel: Channel }[]>`
-      select delivery_id, env_id, channel from deliveries where state = 'pending' and next_attempt_at < ${before} order by next_attempt_at limit ${AT_ONCE}`;
+      select delivery_id, env_id, channel from deliveries where state = 'pending' and next_attempt_at < ${before} order by next_attempt_at
+        limit ${AT_ONCE}`;
     if (rows.length === 0 || signal.aborted) return;
     await this.#ctx.db.tx(async tx => {
       for (const { delivery_id, env_id, channel } of rows) await tx.enqueue(channel, { delivery_id }, { key: delivery_id, envId: env_id });
@@ -34,17 +35,16 @@ export class Upkeep {
     const before = (days: number) => new Date(this.#ctx.clock.now().getTime() - days * DAY_MS).toISOString();
     const rounds: (() => Promise<readonly object[]>)[] = [
       () =>
-        sql<
-          object[]
-        >`delete from messages where notification_id in (select notification_id from messages where created_at < ${before(180)} limit ${ROWS}) returning 1`,
+        sql<object[]>`delete from messages where notification_id in (select notification_id from messages where created_at < ${before(180)}
+          limit ${ROWS}) returning 1`,
+      () =>
+        sql<object[]>`delete from deliveries where delivery_id in (select delivery_id from deliveries where created_at < ${before(90)}
+          and state <> 'pending' limit ${ROWS}) returning 1`,
       () =>
         sql<
           object[]
-        >`delete from deliveries where delivery_id in (select delivery_id from deliveries where created_at < ${before(90)} and state <> 'pending' limit ${ROWS}) returning 1`,
-      () =>
-        sql<
-          object[]
-        >`delete from mailbox where mail_id in (select mail_id from mailbox order by created_at desc, mail_id desc offset ${KEPT_MAILS} limit ${ROWS}) returning 1`,
+        >`delete from mailbox where mail_id in (select mail_id from mailbox order by created_at desc, mail_id desc offset ${KEPT_MAILS}
+          limit ${ROWS}) returning 1`,
     ];
     for (const round of rounds) while (!signal.aborted && (await round()).length === ROWS);
   }

@@ -39,7 +39,8 @@ export class ChosenGateways {
     // The registry is asked only where the answer matters.
     const org = organizations ? await this.#tenants.orgOf(envId) : null;
     const [shared] = await sql<GatewayRow[]>`
-      select ${gatewayColumns(sql)} from gateways where channel = ${channel} and enabled and (scope = 'sys' or (scope = 'org' and org_id = ${org}))
+      select ${gatewayColumns(sql)} from gateways where channel = ${channel} and enabled
+        and (scope = 'sys' or (scope = 'org' and org_id = ${org}))
       order by case scope when 'org' then 1 else 2 end, created_at, gateway_id limit 1`;
     return shared;
   }

@@ -7,7 +7,8 @@ export interface GatewayRow extends Omit<Gateway, 'credentials'> {
 }
 
 export const gatewayColumns = (sql: Sql): unknown =>
-  sql`gateway_id, scope, org_id, env_id, channel, name, gateway_url, secret_ref, config, enabled, private_ok, version, created_at, updated_at`;
+  sql`gateway_id, scope, org_id, env_id, channel, name, gateway_url, secret_ref, config, enabled, private_ok, version, created_at,
+    updated_at`;
 
 /** A gateway as others see it: its credentials are a reference (NTF-015). */
 export function gatewayOf({ secret_ref, private_ok: _, ...row }: GatewayRow): Gateway {

@@ -35,7 +35,8 @@ export class Gateways {
       query,
       { list: `gateways ${env} ${channel ?? ''}`, order: { created_at: 'time', gateway_id: 'id' } },
       ({ where, order, limit }) => sql<GatewayRow[]>`
-        select ${gatewayColumns(sql)} from gateways where (scope = 'sys' or env_id = ${env} or (scope = 'org' and org_id = ${org})) and (${channel}::text is null or channel = ${channel})
+        select ${gatewayColumns(sql)} from gateways where (scope = 'sys' or env_id = ${env} or (scope = 'org' and org_id = ${org}))
+          and (${channel}::text is null or channel = ${channel})
         and ${where} order by ${order} limit ${limit}`,
     );
     return { items: items.map(gatewayOf), next_cursor };
@@ -83,8 +84,10 @@ export class Gateways {
       this.#ctx.requireVersion(ifMatch, locked.version);
       const [row] = await tx.sql<
         GatewayRow[]
-      >`update gateways set name = ${settings.name}, channel = ${settings.channel}, gateway_url = ${settings.gateway_url}, secret_ref = ${settings.secret_ref},
-        config = ${tx.sql.json(settings.config)}, enabled = ${settings.enabled}, private_ok = ${settings.private_ok}, version = version + 1, updated_at = ${nowOf(this.#ctx)}
+      >`update gateways set name = ${settings.name}, channel = ${settings.channel}, gateway_url = ${settings.gateway_url},
+        secret_ref = ${settings.secret_ref},
+        config = ${tx.sql.json(settings.config)}, enabled = ${settings.enabled}, private_ok = ${settings.private_ok},
+          version = version + 1, updated_at = ${nowOf(this.#ctx)}
         where gateway_id = ${known.gateway_id} returning ${gatewayColumns(tx.sql)}`;
       await tx.audit({ action: 'post.gateway.updated', envId: env, caller, resource: { type: 'gateway', id: known.gateway_id } });
       return gatewayOf(row as GatewayRow);

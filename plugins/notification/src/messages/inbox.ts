@@ -29,7 +29,8 @@ export class Inbox {
       { list: `inbox ${env} ${user} ${unread} ${category}`, order: { created_at: 'time', notification_id: 'id' } },
       ({ where, order, limit }) => sql<MessageRow[]>`
         select ${columns(sql)} from messages m where m.env_id = ${env} and m.user_id = ${user} and m.shown_at is not null
-        and (${unread}::boolean is null or (m.read_at is null) = ${unread}) and (${category}::text is null or m.category = ${category}) and ${where} order by ${order} limit ${limit}`,
+        and (${unread}::boolean is null or (m.read_at is null) = ${unread}) and (${category}::text is null or m.category = ${category})
+          and ${where} order by ${order} limit ${limit}`,
     );
     return { items: items.map(row => messageOf(this.#ctx.keys.content, row)), next_cursor };
   }
@@ -69,7 +70,8 @@ export class Inbox {
     return this.#ctx.db.tx(async tx => {
       const now = nowOf(this.#ctx);
       const rows = await tx.sql<{ notification_id: string }[]>`update messages set read_at = ${now} where notification_id in (
-        select notification_id from messages where env_id = ${env} and user_id = ${user} and read_at is null and shown_at is not null order by created_at limit ${READ_AT_ONCE} for update) returning notification_id`;
+        select notification_id from messages where env_id = ${env} and user_id = ${user} and read_at is null and shown_at is not null
+          order by created_at limit ${READ_AT_ONCE} for update) returning notification_id`;
       const unread_count = rows.length < READ_AT_ONCE ? 0 : await unread(tx.sql, { env, user });
       await this.#tell(
         tx,
@@ -126,7 +128,8 @@ export class Inbox {
     const { sql } = this.#ctx.db;
     const [row] = await sql<
       MessageRow[]
-    >`select ${columns(sql)} from messages m where m.notification_id::text = ${request.params.notification_id} and m.env_id = ${env} and m.user_id = ${user} and m.shown_at is not null`;
+    >`select ${columns(sql)} from messages m where m.notification_id::text = ${request.params.notification_id} and m.env_id = ${env}
+      and m.user_id = ${user} and m.shown_at is not null`;
     if (!row) throw this.#ctx.problem('message_not_found', { detail: 'You have no such message in this environment.' });
     return row;
   }
@@ -143,7 +146,8 @@ export async function deliveriesOf(sql: Sql, notificationId: string): Promise<De
   return [
     ...(await sql<
       Delivery[]
-    >`select delivery_id, notification_id, channel, gateway_id, state, attempts, retries_used, next_attempt_at, last_error, delivered_at from deliveries
+    >`select delivery_id, notification_id, channel, gateway_id, state, attempts, retries_used, next_attempt_at, last_error, delivered_at
+      from deliveries
       where notification_id = ${notificationId} order by channel <> 'view', channel`),
   ];
 }

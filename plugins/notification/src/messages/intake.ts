@@ -62,9 +62,12 @@ export class Intake {
     });
     const rows = await db.sql<{ notification_id: string }[]>`
       with kept as (
-        insert into messages (notification_id, env_id, user_id, stream_family, idempotency_key, category, priority, content, template_key, channels, resource_refs, correlation_id, confidential, expires_at, created_at)
-        values (${id}, ${message.env_id}, ${recipientKey(user_id)}, ${producer}, ${key ?? null}, ${message.category}, ${message.priority ?? 'normal'}, ${db.sql.json(content)}, ${template?.key ?? null},
-          ${[...(message.channels ?? [])]}::text[], ${db.sql.json(message.resource_refs ?? [])}, ${correlationId}, ${message.confidential ?? false}, ${message.expires_at ?? null}, ${nowOf(this.#ctx)})
+        insert into messages (notification_id, env_id, user_id, stream_family, idempotency_key, category, priority, content, template_key,
+          channels, resource_refs, correlation_id, confidential, expires_at, created_at)
+        values (${id}, ${message.env_id}, ${recipientKey(user_id)}, ${producer}, ${key ?? null}, ${message.category},
+          ${message.priority ?? 'normal'}, ${db.sql.json(content)}, ${template?.key ?? null},
+          ${[...(message.channels ?? [])]}::text[], ${db.sql.json(message.resource_refs ?? [])}, ${correlationId},
+            ${message.confidential ?? false}, ${message.expires_at ?? null}, ${nowOf(this.#ctx)})
         on conflict (stream_family, idempotency_key) where idempotency_key is not null do nothing returning notification_id),
       told as (select pg_notify(${ANNOUNCED}, '') from kept)
       select kept.notification_id from kept, told`;

@@ -37,11 +37,15 @@ export class MessageLog {
         order: { created_at: 'time', notification_id: 'id' },
       },
       ({ where, order, limit }) => sql<(MessageRow & { states: { channel: string; state: string }[] | null })[]>`
-        select ${columns(sql)}, (select jsonb_agg(jsonb_build_object('channel', d.channel, 'state', d.state) order by d.channel <> 'view', d.channel) from deliveries d where d.notification_id = m.notification_id) as states
-        from messages m where m.env_id = ${env} and (${user}::text is null or m.user_id = ${user}) and (${category}::text is null or m.category = ${category})
+        select ${columns(sql)}, (select jsonb_agg(jsonb_build_object('channel', d.channel, 'state', d.state)
+          order by d.channel <> 'view', d.channel) from deliveries d where d.notification_id = m.notification_id) as states
+        from messages m where m.env_id = ${env} and (${user}::text is null or m.user_id = ${user})
+          and (${category}::text is null or m.category = ${category})
         and (${correlation}::text is null or m.correlation_id = ${correlation})
-        and ((${channel}::text is null and ${state}::text is null) or exists (select 1 from deliveries d where d.notification_id = m.notification_id
-          and (${channel}::text is null or d.channel = ${channel}) and (${state}::text is null or d.state = ${state}))) and ${where} order by ${order} limit ${limit}`,
+        and ((${channel}::text is null and ${state}::text is null)
+          or exists (select 1 from deliveries d where d.notification_id = m.notification_id
+          and (${channel}::text is null or d.channel = ${channel}) and (${state}::text is null or d.state = ${state}))) and ${where}
+            order by ${order} limit ${limit}`,
     );
     return { items: items.map(({ states, ...row }) => this.#logged(row, states ?? [])), next_cursor };
   }
@@ -53,7 +57,8 @@ export class MessageLog {
     >`select ${columns(sql)} from messages m where m.notification_id::text = ${params.notification_id} and m.env_id = ${env}`;
     if (!row) throw this.#ctx.problem('message_not_found', { detail: 'There is no such message in this environment.' });
     const deliveries = await sql<Explained[]>`
-      select d.channel, d.state, d.why, g.name as gateway, d.history, d.next_attempt_at, d.delivered_at from deliveries d left join gateways g using (gateway_id)
+      select d.channel, d.state, d.why, g.name as gateway, d.history, d.next_attempt_at, d.delivered_at from deliveries d left
+        join gateways g using (gateway_id)
       where d.notification_id = ${row.notification_id} order by d.channel <> 'view', d.channel`;
     const channels = deliveries.map(({ history, ...each }) => ({ ...each, attempts: [...history] }));
     return { ...messageOf(this.#ctx.keys.content, row), rendering: await this.#rendering(row), channels };

@@ -25,7 +25,8 @@ export interface MessageRow {
 
 export const columns = (
   sql: Sql,
-): unknown => sql`m.notification_id, m.env_id, m.user_id, m.stream_family, m.category, m.priority, m.content, m.template_key, m.channels, m.resource_refs,
+): unknown => sql`m.notification_id, m.env_id, m.user_id, m.stream_family, m.category, m.priority, m.content, m.template_key, m.channels,
+  m.resource_refs,
   m.correlation_id, m.confidential, m.expires_at, m.created_at, m.shown_at, m.read_at, m.failed_passes`;
 
 /** A row as others see it (G-POST-02). What cannot be opened any more has no title, and is still listed. */

@@ -99,7 +99,8 @@ export class ViewRelay {
     } catch (error) {
       const reason = (error as Error).message.slice(0, 300);
       const [row] = await db.sql<{ failed_passes: number }[]>`
-        update messages set failed_passes = failed_passes + 1, last_error = ${reason} where notification_id = ${id} and delivered_at is null returning failed_passes`;
+        update messages set failed_passes = failed_passes + 1, last_error = ${reason} where notification_id = ${id}
+          and delivered_at is null returning failed_passes`;
       if (row?.failed_passes === ALERT_AFTER)
         log.error(
           { notification_id: id, reason, code: 'view_failing' },
@@ -113,7 +114,8 @@ export class ViewRelay {
     const at = nowOf(this.#ctx);
     const { sql } = tx;
     // A replay takes a row back; its inbox has it, and hears no more of it (G-POST-05).
-    await sql`update messages set delivered_at = ${at}, last_error = null where shown_at is not null and notification_id = any(${rows.map(({ notification_id }) => notification_id)}::uuid[])`;
+    await sql`update messages set delivered_at = ${at}, last_error = null where shown_at is not null
+      and notification_id = any(${rows.map(({ notification_id }) => notification_id)}::uuid[])`;
     const ready = await Promise.all(rows.filter(({ shown_at }) => shown_at === null).map(row => this.#ready(row)));
     if (ready.length === 0) return;
     const shown = ready.map(({ row, content, rendered }) => ({
@@ -121,7 +123,8 @@ export class ViewRelay {
       content: sealContent(this.#ctx.keys.content, row.notification_id, { ...content, shown: shownOf(row, rendered) }),
     }));
     await sql`update messages m set delivered_at = ${at}, shown_at = ${at}, content = ready.content, last_error = null
-      from jsonb_to_recordset(${sql.json(shown)}) as ready(notification_id uuid, content jsonb) where m.notification_id = ready.notification_id`;
+      from jsonb_to_recordset(${sql.json(shown)}) as ready(notification_id uuid, content jsonb)
+        where m.notification_id = ready.notification_id`;
     await this.#plan(tx, ready, at);
     await this.#announce(tx, ready);
   }
@@ -165,9 +168,12 @@ export class ViewRelay {
       return [view, ...out];
     });
     const fresh = await sql<{ delivery_id: string; env_id: string; channel: string; state: string }[]>`
-      insert into deliveries (delivery_id, notification_id, env_id, channel, state, attempts, next_attempt_at, why, created_at, delivered_at)
-      select delivery_id, notification_id, env_id, channel, state, attempts, next_attempt_at, why, created_at, delivered_at from jsonb_to_recordset(${sql.json(made)})
-        as d(delivery_id uuid, notification_id uuid, env_id uuid, channel text, state text, attempts int, next_attempt_at timestamptz, why text, created_at timestamptz, delivered_at timestamptz)
+      insert into deliveries (delivery_id, notification_id, env_id, channel, state, attempts, next_attempt_at, why, created_at,
+        delivered_at)
+      select delivery_id, notification_id, env_id, channel, state, attempts, next_attempt_at, why, created_at, delivered_at
+        from jsonb_to_recordset(${sql.json(made)})
+        as d(delivery_id uuid, notification_id uuid, env_id uuid, channel text, state text, attempts int, next_attempt_at timestamptz,
+          why text, created_at timestamptz, delivered_at timestamptz)
       on conflict (notification_id, channel) do nothing returning delivery_id, env_id, channel, state`;
     for (const { delivery_id, env_id, channel, state } of fresh)
       if (state === 'pending') await tx.enqueue(channel as Channel, { delivery_id }, { key: delivery_id, envId: env_id });
@@ -180,7 +186,8 @@ export class ViewRelay {
       (
         await sql<{ env_id: string; user_id: string; unread: number }[]>`
         select env_id, user_id, count(*)::int as unread from messages where read_at is null and shown_at is not null
-          and (env_id, user_id) in (select (asked->>'env_id')::uuid, asked->>'user_id' from jsonb_array_elements(${sql.json(ready.map(({ row: { env_id, user_id } }) => ({ env_id, user_id })))}::jsonb) as asked)
+          and (env_id, user_id) in (select (asked->>'env_id')::uuid, asked->>'user_id'
+            from jsonb_array_elements(${sql.json(ready.map(({ row: { env_id, user_id } }) => ({ env_id, user_id })))}::jsonb) as asked)
         group by env_id, user_id`
       ).map(row => [keyOf(row), row.unread]),
     );

@@ -29,16 +29,20 @@ export class Preferences {
     const wishes = { muted_categories: body.muted_categories, quiet_hours: body.quiet_hours, timezone };
     const { sql } = this.#ctx.db;
     await sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, timezone, updated_at)
-      values (${env}, ${caller.userId ?? caller.subject}, ${wishes.muted_categories}::text[], ${sql.json(wishes.quiet_hours)}, ${timezone}, ${nowOf(this.#ctx)})
-      on conflict (env_id, user_id) do update set muted_categories = excluded.muted_categories, quiet_hours = excluded.quiet_hours, timezone = excluded.timezone, updated_at = excluded.updated_at`;
+      values (${env}, ${caller.userId ?? caller.subject}, ${wishes.muted_categories}::text[], ${sql.json(wishes.quiet_hours)}, ${timezone},
+        ${nowOf(this.#ctx)})
+      on conflict (env_id, user_id) do update set muted_categories = excluded.muted_categories, quiet_hours = excluded.quiet_hours,
+        timezone = excluded.timezone, updated_at = excluded.updated_at`;
     return wishes;
   }
 
   /** Adds one category to those that somebody does not want. */
   async mute({ env_id, user_id }: Reader, category: string): Promise<void> {
-    await this.#ctx.db
-      .sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, updated_at) values (${env_id}, ${user_id}, ${[category]}::text[], '[]', ${nowOf(this.#ctx)})
-      on conflict (env_id, user_id) do update set muted_categories = array(select distinct unnest(preferences.muted_categories || excluded.muted_categories)), updated_at = excluded.updated_at`;
+    await this.#ctx.db.sql`insert into preferences (env_id, user_id, muted_categories, quiet_hours, updated_at)
+        values (${env_id}, ${user_id}, ${[category]}::text[], '[]', ${nowOf(this.#ctx)})
+      on conflict (env_id, user_id) do update
+        set muted_categories = array(select distinct unnest(preferences.muted_categories || excluded.muted_categories)),
+        updated_at = excluded.updated_at`;
   }
 
   /** The wishes of several people, by {@link keyOf}; who has none is not in it. */
@@ -46,7 +50,8 @@ export class Preferences {
     if (readers.length === 0) return new Map();
     const rows = await sql<(Wishes & Reader)[]>`
       select env_id, user_id, muted_categories, quiet_hours, timezone from preferences
-      where (env_id, user_id) in (select (asked->>'env_id')::uuid, asked->>'user_id' from jsonb_array_elements(${sql.json(readers.map(({ env_id, user_id }) => ({ env_id, user_id })))}::jsonb) as asked)`;
+      where (env_id, user_id) in (select (asked->>'env_id')::uuid, asked->>'user_id'
+        from jsonb_array_elements(${sql.json(readers.map(({ env_id, user_id }) => ({ env_id, user_id })))}::jsonb) as asked)`;
     return new Map(rows.map(({ env_id, user_id, ...wishes }) => [keyOf({ env_id, user_id }), wishes]));
   }
 }

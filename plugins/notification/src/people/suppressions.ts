@@ -28,7 +28,8 @@ export class Suppressions {
       { list: `suppressions ${env} ${address ?? ''}`, order: { created_at: 'time', suppression_id: 'id' } },
       ({ where, order, limit }) => sql<Suppression[]>`
         select suppression_id, channel, address, reason, notification_id, created_at from suppressions
-        where env_id = ${env} and (${address}::text is null or position(${address} in address) > 0) and ${where} order by ${order} limit ${limit}`,
+        where env_id = ${env} and (${address}::text is null or position(${address} in address) > 0) and ${where} order by ${order}
+          limit ${limit}`,
     );
   }
 
@@ -46,7 +47,8 @@ export class Suppressions {
       await tx.audit({ action: 'post.suppression.added', envId: env, caller });
       const [row] = await tx.sql<
         Suppression[]
-      >`select suppression_id, channel, address, reason, notification_id, created_at from suppressions where env_id = ${env} and channel = 'email' and address = ${address.toLowerCase()}`;
+      >`select suppression_id, channel, address, reason, notification_id, created_at from suppressions where env_id = ${env}
+        and channel = 'email' and address = ${address.toLowerCase()}`;
       return row as Suppression;
     });
     return reply(made, { status: 200 });
@@ -70,7 +72,8 @@ export class Suppressions {
 
   async keep(sql: Sql, { env_id, channel, address, reason, notification_id }: Refused): Promise<void> {
     await sql`insert into suppressions (suppression_id, env_id, channel, address, reason, notification_id, created_at)
-      values (${this.#ctx.platform.newId()}, ${env_id}, ${channel}, ${address.toLowerCase()}, ${reason.slice(0, 500)}, ${notification_id}, ${nowOf(this.#ctx)}) on conflict (env_id, channel, address) do nothing`;
+      values (${this.#ctx.platform.newId()}, ${env_id}, ${channel}, ${address.toLowerCase()}, ${reason.slice(0, 500)}, ${notification_id},
+        ${nowOf(this.#ctx)}) on conflict (env_id, channel, address) do nothing`;
   }
 
   /** Why nothing is sent to an address; `undefined` when it is. */
@@ -92,7 +95,8 @@ export class Suppressions {
     const suppressed = body.kind === 'permanent' && row.recipient !== null;
     const note = [{ at: nowOf(this.#ctx), reason, gateway_id: null }];
     await db.tx(async ({ sql }) => {
-      await sql`update deliveries set last_error = ${reason}, history = history || ${sql.json(note)}::jsonb where delivery_id = ${id ?? null}`;
+      await sql`update deliveries set last_error = ${reason}, history = history || ${sql.json(note)}::jsonb
+        where delivery_id = ${id ?? null}`;
       if (suppressed)
         await this.keep(sql, {
           env_id: row.env_id,

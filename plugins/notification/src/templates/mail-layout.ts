@@ -45,7 +45,9 @@ export function htmlMail({ subject, body, type, locale, look, footer, theme }: L
     '<body style="margin:0;background:#f3f4f7"><table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" style="background:#f3f4f7"><tr><td align="center" style="padding:24px 12px">',
     `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:560px"><tr><td style="padding:0 0 16px">${logo}</td></tr>`,
     `<tr><td class="card" dir="${dir}" style="background:#fff;color:#1c2026;border-top:4px solid ${color};border-radius:8px;padding:24px;font:16px/1.5 system-ui,sans-serif;word-break:break-word">`,
-    `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3">${escapeHtml(subject)}</h1>${type === 'text/html' ? body : paragraphs(body, color)}${small}</td></tr></table></td></tr></table></body></html>`,
+    `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3">${escapeHtml(subject)}</h1>${
+      type === 'text/html' ? body : paragraphs(body, color)
+    }${small}</td></tr></table></td></tr></table></body></html>`,
   ].join('\n');
 }
 

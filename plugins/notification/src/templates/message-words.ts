@@ -37,7 +37,8 @@ export class MessageWords {
   ): Promise<{ readonly words: FoundWords; readonly why: string } | undefined> {
     const wanted = lookup(locale);
     const rows = await this.#ctx.db.sql<FoundWords[]>`
-      select subject, body, content_type, locale from templates where env_id = ${envId} and key = ${key} and lower(locale) = any(${wanted}::text[])
+      select subject, body, content_type, locale from templates where env_id = ${envId} and key = ${key}
+        and lower(locale) = any(${wanted}::text[])
       order by array_position(${wanted}::text[], lower(locale)) limit 1`;
     const [own] = rows;
     if (own) return { words: own, why: `the environment's own template ${key} (${own.locale})` };

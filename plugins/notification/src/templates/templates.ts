@@ -55,8 +55,10 @@ export class Templates {
           union all
           select b.key, b.locale, b.subject, b.body, '' as content_type, 0 as version, null as updated_at, 'service' as origin
           from jsonb_to_recordset(${sql.json(brought)}::jsonb) as b(key text, locale text, subject text, body text)
-          where not exists (select 1 from templates t where t.env_id = ${env} and t.key = b.key and lower(t.locale) = lower(b.locale))) listed
-        where (${prefix}::text is null or starts_with(key, ${prefix})) and (${locale}::text is null or lower(locale) = lower(${locale})) and ${where} order by ${order} limit ${limit}`,
+          where not exists (select 1 from templates t where t.env_id = ${env} and t.key = b.key
+            and lower(t.locale) = lower(b.locale))) listed
+        where (${prefix}::text is null or starts_with(key, ${prefix})) and (${locale}::text is null or lower(locale) = lower(${locale}))
+          and ${where} order by ${order} limit ${limit}`,
     );
     return { items: items.map(row => templateOf(row, row.origin, titles[row.key] ?? '')), next_cursor };
   }
@@ -79,7 +81,8 @@ export class Templates {
       const [row] = await tx.sql<Row[]>`
         insert into templates (env_id, key, locale, subject, body, content_type, version, created_at, updated_at)
         values (${env}, ${params.key}, ${locale.replaceAll('_', '-')}, ${subject}, ${text}, ${contentTypeOf(text)}, 1, ${at}, ${at})
-        on conflict (env_id, key, locale) do update set subject = excluded.subject, body = excluded.body, content_type = excluded.content_type, version = templates.version + 1, updated_at = excluded.updated_at
+        on conflict (env_id, key, locale) do update set subject = excluded.subject, body = excluded.body,
+          content_type = excluded.content_type, version = templates.version + 1, updated_at = excluded.updated_at
         returning key, locale, subject, body, content_type, version, updated_at`;
       await tx.audit({
         action: 'post.template.written',
@@ -102,9 +105,8 @@ export class Templates {
     caller,
   }: Pick<RequestOf<Contract, 'deleteTemplate'>, 'params' | 'query' | 'env' | 'caller'>): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      const gone = await tx.sql<
-        object[]
-      >`delete from templates where env_id = ${env} and key = ${params.key} and (${query.locale ?? null}::text is null or lower(locale) = lower(${query.locale ?? null})) returning 1`;
+      const gone = await tx.sql<object[]>`delete from templates where env_id = ${env} and key = ${params.key}
+        and (${query.locale ?? null}::text is null or lower(locale) = lower(${query.locale ?? null})) returning 1`;
       if (gone.length === 0)
         throw this.#ctx.problem('template_not_found', { detail: 'The environment has no words of its own under this key and language.' });
       await tx.audit({ action: 'post.template.removed', envId: env, caller, resource: { type: 'template', id: params.key } });

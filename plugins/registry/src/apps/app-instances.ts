@@ -129,7 +129,8 @@ export class AppInstances {
     const row = await this.#write(where, before, async tx => {
       await holdMutable(this.#ctx, tx.sql, before);
       const archived = await tx.sql<object[]>`
-        update app_instances set status = 'archived', updated_at = now(), version = version + 1 where app_instance_id = ${before.app_instance_id} and status = 'active' returning 1`;
+        update app_instances set status = 'archived', updated_at = now(), version = version + 1
+          where app_instance_id = ${before.app_instance_id} and status = 'active' returning 1`;
       if (archived.length === 0) return;
       await tx.emit('platform:sys:app:archived', before.env_id, {
         env_id: before.env_id,

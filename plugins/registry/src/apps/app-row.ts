@@ -16,8 +16,10 @@ export interface AppRow extends Omit<AppInstance, 'gateway_hostname' | 'custom_d
 
 /** Every column of {@link AppRow}; `condition` is what follows the joins. */
 export const selectApps = (sql: Sql, condition: unknown): Promise<AppRow[]> => sql<AppRow[]>`
-  select a.app_instance_id, a.env_id, e.org_id, a.app_id, a.slug, a.name, a.hostname, a.oauth_client_id, a.feature_flags, a.scope_whitelist, a.service_whitelist,
-    a.auth_mode, a.auth_group, a.allow_signup, a.status, a.version, a.created_at, d.fqdn, d.txt_value, d.challenge_type, d.challenge_name, d.status as domain_status, d.verified_at, d.last_error
+  select a.app_instance_id, a.env_id, e.org_id, a.app_id, a.slug, a.name, a.hostname, a.oauth_client_id, a.feature_flags,
+    a.scope_whitelist, a.service_whitelist,
+    a.auth_mode, a.auth_group, a.allow_signup, a.status, a.version, a.created_at, d.fqdn, d.txt_value, d.challenge_type, d.challenge_name,
+      d.status as domain_status, d.verified_at, d.last_error
   from app_instances a join envs e using (env_id) left join custom_domains d using (app_instance_id) ${condition}`;
 
 /** What is asked of DNS about a custom domain. */

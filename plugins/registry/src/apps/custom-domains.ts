@@ -66,9 +66,17 @@ export class CustomDomains {
       await this.#apps.hold(tx, before);
       await release(tx, before);
       await tx.sql`
-        insert into custom_domains ${tx.sql.row({ app_instance_id: before.app_instance_id, fqdn: asked.fqdn, txt_value: asked.value, challenge_type: asked.type, challenge_name: asked.name })}
-        on conflict (app_instance_id) do update set fqdn = excluded.fqdn, txt_value = excluded.txt_value, challenge_type = excluded.challenge_type,
-          challenge_name = excluded.challenge_name, status = 'pending', verified_at = null, last_error = null, checked_at = null, failing_since = null`;
+        insert into custom_domains ${tx.sql.row({
+          app_instance_id: before.app_instance_id,
+          fqdn: asked.fqdn,
+          txt_value: asked.value,
+          challenge_type: asked.type,
+          challenge_name: asked.name,
+        })}
+        on conflict (app_instance_id) do update set fqdn = excluded.fqdn, txt_value = excluded.txt_value,
+          challenge_type = excluded.challenge_type,
+          challenge_name = excluded.challenge_name, status = 'pending', verified_at = null, last_error = null, checked_at = null,
+            failing_since = null`;
       await this.#tell(tx, 'app.domain_requested', before, by, asked.fqdn);
     });
     await this.#apps.publish(before);
@@ -96,8 +104,8 @@ export class CustomDomains {
     const { outcome, reason, found } = await this.#proof.check(challengeOf(before));
     const now = this.#ctx.clock.now().toISOString();
     if (outcome !== 'proven') {
-      await this.#ctx.db
-        .sql`update custom_domains set last_error = ${reason}, checked_at = case when status = 'verified' then checked_at else ${now}::timestamptz end
+      await this.#ctx.db.sql`update custom_domains set last_error = ${reason}, checked_at = case when status = 'verified' then checked_at
+          else ${now}::timestamptz end
         where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value}`;
       const expected = [
         { type: before.challenge_type, name: challengeOf(before).challenge.name, value: before.txt_value },
@@ -120,10 +128,12 @@ export class CustomDomains {
         // By the value that was proven: the name may have been asked for anew in the meantime.
         const [domain] = await tx.sql<
           { status: string }[]
-        >`select status from custom_domains where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value} for update`;
+        >`select status from custom_domains where app_instance_id = ${before.app_instance_id} and txt_value = ${before.txt_value}
+          for update`;
         if (!domain) return this.#absent();
         await tx.sql`select claim_hostname(${fqdn}, ${before.org_id}, 'custom', ${before.env_id}, ${before.app_instance_id})`;
-        await tx.sql`update custom_domains set status = 'verified', verified_at = coalesce(case when status = 'verified' then verified_at end, ${now}::timestamptz),
+        await tx.sql`update custom_domains set status = 'verified', verified_at = coalesce(case
+          when status = 'verified' then verified_at end, ${now}::timestamptz),
           last_error = null, checked_at = ${now}, failing_since = null where app_instance_id = ${before.app_instance_id}`;
         if (domain.status !== 'verified') await this.#tell(tx, 'app.domain_verified', before, by, fqdn);
       });

@@ -48,7 +48,8 @@ export class DomainRecheck {
     const due = new Date(this.#ctx.clock.now().getTime() - DAY_MS).toISOString();
     const rows = await selectApps(
       sql,
-      sql`where d.status = 'verified' and d.checked_at <= ${due} and a.status = 'active' and e.status <> 'archived' order by d.checked_at limit ${PER_RUN}`,
+      sql`where d.status = 'verified' and d.checked_at <= ${due} and a.status = 'active' and e.status <> 'archived' order by d.checked_at
+        limit ${PER_RUN}`,
     );
     const queue = rows.values();
     await Promise.all(
@@ -72,9 +73,11 @@ export class DomainRecheck {
       // Silence of name servers neither starts the grace nor ends it.
       const [domain] = await tx.sql<{ failed: boolean }[]>`
         update custom_domains set checked_at = ${now}, last_error = ${reason},
-          failing_since = case ${outcome} when 'proven' then null when 'refuted' then coalesce(failing_since, ${now}::timestamptz) else failing_since end,
+          failing_since = case ${outcome} when 'proven' then null when 'refuted' then coalesce(failing_since, ${now}::timestamptz)
+            else failing_since end,
           status = case when ${outcome} = 'refuted' and failing_since <= ${lost}::timestamptz then 'failed' else status end
-        where app_instance_id = ${row.app_instance_id} and txt_value = ${row.txt_value} and status = 'verified' returning status = 'failed' as failed`;
+        where app_instance_id = ${row.app_instance_id} and txt_value = ${row.txt_value} and status = 'verified'
+          returning status = 'failed' as failed`;
       if (!domain?.failed) return false;
       await release(tx, row);
       await tellDomainChange(tx, this.#audit, {

@@ -19,7 +19,8 @@ const USAGE = `platform audit verify [--env ID] [--since FILE] [--save FILE]
   Every environment, or the one named. Names the first bad row of each. The exit code is 1 when there is one.
 
   --save FILE   writes a signed receipt of where every chain stands. Keep it where nobody reaches who reaches this machine.
-  --since FILE  proves also that today's chains go on from that receipt, whatever was put back here since: the database, or all of the machine.
+  --since FILE  proves also that today's chains go on from that receipt, whatever was put back here since: the database, or all of
+                the machine.
 
   Without a receipt it compares with what this machine saw signed, in the folder audit of its data folder. After you restored a backup on
   purpose, that folder and the database disagree: stop the platform, move the folder away, start it, and save a new receipt.
@@ -47,7 +48,9 @@ const command = commandOf<Asked>({
       return 1;
     }
     operator.print(
-      `signed by ${key.algorithm} key ${key.key_id}${keys.length > 1 ? `, after ${keys.length - 1} other${keys.length > 2 ? 's' : ''}` : ''}; witnessed here since ${key.witness_since}`,
+      `signed by ${key.algorithm} key ${key.key_id}${
+        keys.length > 1 ? `, after ${keys.length - 1} other${keys.length > 2 ? 's' : ''}` : ''
+      }; witnessed here since ${key.witness_since}`,
     );
     const receipt = asked.since === undefined ? undefined : await readReceipt(asked.since, keys);
     if (receipt) operator.print(`goes on from the receipt of ${receipt.at}, signed by key ${receipt.keyId}:`);
@@ -81,12 +84,16 @@ async function verifyAll(operator: Operator, only: string | undefined, receipt: 
     const cut = verdict.cut ? `, cut behind row ${verdict.cut.position} at ${verdict.cut.cut_at}` : '';
     if (verdict.fault)
       operator.print(
-        `x ${env}  row ${verdict.fault.position}${verdict.fault.audit_id ? ` (${verdict.fault.audit_id})` : ''}: ${verdict.fault.detail} [${verdict.fault.kind}]`,
+        `x ${env}  row ${verdict.fault.position}${
+          verdict.fault.audit_id ? ` (${verdict.fault.audit_id})` : ''
+        }: ${verdict.fault.detail} [${verdict.fault.kind}]`,
       );
     else operator.print(`  ${env}  intact to row ${verdict.position}${cut}, head ${verdict.hash.slice(0, 16)}`);
   }
   operator.print(
-    `${chains} ${chains === 1 ? 'environment' : 'environments'}, ${rows} rows, ${broken === 0 ? 'nothing was changed' : `${broken} broken`}`,
+    `${chains} ${chains === 1 ? 'environment' : 'environments'}, ${rows} rows, ${
+      broken === 0 ? 'nothing was changed' : `${broken} broken`
+    }`,
   );
   return broken;
 }

@@ -112,7 +112,10 @@ export class AuditListing {
     const keys = [...env, action];
     const next = (after: unknown) =>
       sql`select ${list(sql, [...keys.map(({ column }) => column), sql`service`])} from audit
-          where (${list(sql, [...keys.map(({ column }) => column), sql`service`])}) > (${list(sql, [...keys.map(({ value }) => value), after])})
+          where (${list(sql, [...keys.map(({ column }) => column), sql`service`])}) > (${list(sql, [
+            ...keys.map(({ value }) => value),
+            after,
+          ])})
           order by ${list(sql, [...keys.map(({ column }) => column), sql`service`])} limit 1`;
     const same = list(
       sql,
@@ -124,9 +127,13 @@ export class AuditListing {
       with recursive doer (service) as (
         select case when ${same} then service end from (${next(sql`''`)}) first
         union all
-        select (select case when ${same} then service end from (${next(sql`doer.service`)}) following) from doer where doer.service is not null)
+        select (select case when ${same} then service end from (${next(sql`doer.service`)}) following) from doer
+          where doer.service is not null)
       select ${whole(sql)} from audit where audit_id in (
-        select audit_id from doer cross join lateral (${range(sql, [...keys, { column: sql`service`, value: sql`doer.service` }], sql`${after}::uuid`, { select: sql`audit_id` })} ${most}) page
+        select audit_id from doer cross
+          join lateral (${range(sql, [...keys, { column: sql`service`, value: sql`doer.service` }], sql`${after}::uuid`, {
+            select: sql`audit_id`,
+          })} ${most}) page
         where doer.service is not null order by audit_id desc ${most})
       order by audit_id desc`;
   }
@@ -148,7 +155,8 @@ function range(
   return sql`
     select ${select}
     from audit
-    where (${list(sql, columns)}) > (${list(sql, [...values, sql`${NO_ID}::uuid`])}) and (${list(sql, columns)}) < (${list(sql, [...values, after])}) ${list(sql, filters, sql` `)}
+    where (${list(sql, columns)}) > (${list(sql, [...values, sql`${NO_ID}::uuid`])})
+      and (${list(sql, columns)}) < (${list(sql, [...values, after])}) ${list(sql, filters, sql` `)}
     order by ${list(
       sql,
       columns.map(column => sql`${column} desc`),
@@ -157,7 +165,8 @@ function range(
 
 /** The columns of an {@link AuditRow}. */
 const whole = (sql: Sql) => sql`
-  env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
+  env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor,
+    resource::text as resource, outcome,
   details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key`;
 
 /** Fragments one after the other. */

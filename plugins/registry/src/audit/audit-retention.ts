@@ -22,8 +22,10 @@ export class AuditRetention {
     const refused: string[] = [];
     for (let step = 0; step < STEPS && !signal.aborted; ) {
       const [anchor] = await this.#ctx.db.sql<Signed[]>`
-        select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
-        from audit_anchors where env_id = (select env_id from audit_anchors where day < ${before} and env_id <> all(${refused}::uuid[]) order by day limit 1) and day < ${before} order by day desc limit 1`;
+        select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at,
+          key_id, encode(signature, 'hex') as signature
+        from audit_anchors where env_id = (select env_id from audit_anchors where day < ${before} and env_id <> all(${refused}::uuid[])
+          order by day limit 1) and day < ${before} order by day desc limit 1`;
       if (!anchor) return;
       // Behind what we did not sign nothing is thrown away: it may be all that shows who changed it.
       if (!this.#keys.verify({ ...anchor, kind: 'anchor' })) {
@@ -39,7 +41,8 @@ export class AuditRetention {
       while (step++ < STEPS && !signal.aborted) {
         const gone = await this.#ctx.db.sql<object[]>`
           delete from audit where audit_id in (select audit_id from audit 
-            where (env_id, audit_id) > (${anchor.env_id}::uuid, ${NO_ID}::uuid) and (env_id, audit_id) <= (${anchor.env_id}::uuid, ${anchor.audit_id}::uuid)
+            where (env_id, audit_id) > (${anchor.env_id}::uuid, ${NO_ID}::uuid)
+              and (env_id, audit_id) <= (${anchor.env_id}::uuid, ${anchor.audit_id}::uuid)
             order by env_id, audit_id limit 5000) returning 1`;
         if (gone.length === 5_000) continue;
         await this.#ctx.db.sql`delete from audit_anchors where env_id = ${anchor.env_id} and position <= ${anchor.position}`;
@@ -55,8 +58,10 @@ export class AuditRetention {
       const signature = await key.sign(statementText({ kind: 'cut', env_id, position, previous: 0, audit_id, hash, at }));
       await sql`
       insert into audit_cuts (env_id, position, audit_id, hash, cut_at, key_id, signature)
-      values (${env_id}, ${position}, ${audit_id}, decode(${hash}, 'hex'), to_timestamp(${at}::bigint / 1000.0), ${key.id}, decode(${signature}, 'hex'))
-      on conflict (env_id) do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash, cut_at = excluded.cut_at, key_id = excluded.key_id, signature = excluded.signature
+      values (${env_id}, ${position}, ${audit_id}, decode(${hash}, 'hex'), to_timestamp(${at}::bigint / 1000.0), ${key.id},
+        decode(${signature}, 'hex'))
+      on conflict (env_id) do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash,
+        cut_at = excluded.cut_at, key_id = excluded.key_id, signature = excluded.signature
         where excluded.position > audit_cuts.position`;
     });
   }

@@ -79,7 +79,8 @@ export class Acceptance {
         await tx.sql`select 1 from orgs where org_id = ${org_id} for share`;
         const { invitation_id } = await this.#requireOpen(tx.sql, asked, tx.sql`for update of i`);
         if (begun) await this.#requireOnRecord(tx, begun);
-        await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()}, accepted_by = ${userId} where invitation_id = ${invitation_id}`;
+        await tx.sql`update invitations set status = 'accepted', accepted_at = ${this.#ctx.clock.now().toISOString()},
+          accepted_by = ${userId} where invitation_id = ${invitation_id}`;
         await tx.emit('platform:sys:invitation:accepted', SYSTEM.envId, { org_id, invitation_id });
         await this.#changes.told(tx, userId);
         const details = { org_id, ...(caller.userId === undefined ? { user_id: userId } : {}) };
@@ -107,7 +108,8 @@ export class Acceptance {
   async settle({ acceptance_id }: BegunAcceptance, run: TaskRun): Promise<void> {
     const [begun] = await this.#ctx.db.sql<
       Begun[]
-    >`select acceptance_id, org_id, user_id, begun_at, access from acceptances join invitations using (invitation_id, org_id) where acceptance_id = ${acceptance_id}`;
+    >`select acceptance_id, org_id, user_id, begun_at, access from acceptances join invitations using (invitation_id, org_id)
+      where acceptance_id = ${acceptance_id}`;
     if (begun) await this.#settle(begun, run);
   }
 

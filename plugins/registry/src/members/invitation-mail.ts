@@ -30,7 +30,10 @@ export class InvitationMail {
   ): Promise<void> {
     const { platform } = this.#ctx;
     const { org_id, invitation_id, email: to, expires_at } = invitation;
-    const link = `${platform.publicOrigin(`console.ops.sys.${platform.domain}`)}/#/bootstrap?${new URLSearchParams({ org: org_id, invitation: token })}`;
+    const link = `${platform.publicOrigin(`console.ops.sys.${platform.domain}`)}/#/bootstrap?${new URLSearchParams({
+      org: org_id,
+      invitation: token,
+    })}`;
     // A name is one line, whatever was typed: it stands in a subject.
     const org_name = orgName.replaceAll(/\s+/g, ' ');
     await tx.enqueue(

@@ -58,7 +58,8 @@ export class Invitations {
     const now = this.#ctx.clock.now().toISOString();
     const [found] = await this.#ctx.db.sql<object[]>`
       select 1 from invitations join orgs using (org_id)
-      where lower(email) = lower(${body.email.trim()}) and invitations.status = 'pending' and expires_at > ${now} and orgs.status = 'active' limit 1`;
+      where lower(email) = lower(${body.email.trim()}) and invitations.status = 'pending' and expires_at > ${now}
+        and orgs.status = 'active' limit 1`;
     return { pending: found !== undefined };
   }
 
@@ -123,7 +124,8 @@ export class Invitations {
     { orgId, email, now, caller, correlationId }: { orgId: string; email: string; now: Date; caller: Caller; correlationId: string },
   ): Promise<void> {
     const [expired] = await tx.sql<{ invitation_id: string }[]>`
-      select invitation_id from invitations where org_id = ${orgId} and lower(email) = lower(${email}) and status = 'pending' and expires_at <= ${now.toISOString()}`;
+      select invitation_id from invitations where org_id = ${orgId} and lower(email) = lower(${email}) and status = 'pending'
+        and expires_at <= ${now.toISOString()}`;
     if (expired) await this.#withdraw(tx, expired.invitation_id, caller, correlationId);
   }
 

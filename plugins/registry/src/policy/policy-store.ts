@@ -66,7 +66,8 @@ export class PolicyStore {
     return db.tx(async tx => {
       const [known] = await tx.sql<PolicySet[]>`
         select * from policy_sets where env_id = ${body.env_id}
-          and ((${body.policy_set_id ?? null}::uuid is not null and policy_set_id = ${body.policy_set_id ?? null}::uuid and service in (${body.service}, '*'))
+          and ((${body.policy_set_id ?? null}::uuid is not null and policy_set_id = ${body.policy_set_id ?? null}::uuid
+            and service in (${body.service}, '*'))
             or (${body.policy_set_id ?? null}::uuid is null and service in (${body.service}, '*') and name = ${body.name}))
         for update`;
       if (known?.origin === 'platform')
@@ -78,10 +79,19 @@ export class PolicyStore {
         [set] = known
           ? await tx.sql<
               [PolicySet]
-            >`update policy_sets set name = ${body.name}, policies = ${body.policies}, mode = ${body.mode ?? known.mode}, version = version + 1, updated_at = now(), updated_by = ${body.updated_by} where policy_set_id = ${known.policy_set_id} returning *`
-          : await tx.sql<
-              [PolicySet]
-            >`insert into policy_sets ${tx.sql.row({ policy_set_id: platform.newId(), env_id: body.env_id, service: body.service, name: body.name, origin: 'tenant', mode: 'shadow', policies: body.policies, updated_by: body.updated_by })} returning *`;
+            >`update policy_sets set name = ${body.name}, policies = ${body.policies}, mode = ${body.mode ?? known.mode},
+              version = version + 1, updated_at = now(), updated_by = ${body.updated_by} where policy_set_id = ${known.policy_set_id}
+              returning *`
+          : await tx.sql<[PolicySet]>`insert into policy_sets ${tx.sql.row({
+              policy_set_id: platform.newId(),
+              env_id: body.env_id,
+              service: body.service,
+              name: body.name,
+              origin: 'tenant',
+              mode: 'shadow',
+              policies: body.policies,
+              updated_by: body.updated_by,
+            })} returning *`;
       } catch (cause) {
         if (brokenConstraint(cause) !== undefined)
           throw problem('slug_taken', { detail: `A set named "${body.name}" is there already.`, cause });

@@ -54,16 +54,19 @@ export class HostLookup {
 
   async #held(host: string): Promise<Held | undefined> {
     const [row] = await this.#ctx.db.sql<Held[]>`
-      select h.kind, e.env_id, e.slug as env_slug, o.org_id, case e.status when 'active' then o.status else e.status end as status, a.app_id, a.app_instance_id
+      select h.kind, e.env_id, e.slug as env_slug, o.org_id, case e.status when 'active' then o.status
+        else e.status end as status, a.app_id, a.app_instance_id
       from hostnames h join envs e using (env_id) join orgs o on o.org_id = e.org_id left join app_instances a using (app_instance_id)
-      where h.hostname = ${host} and e.status <> 'archived' and o.status <> 'archived' and (h.kind = 'custom' or ${this.#proven(this.#ctx.db.sql`h.hostname`)})`;
+      where h.hostname = ${host} and e.status <> 'archived' and o.status <> 'archived'
+        and (h.kind = 'custom' or ${this.#proven(this.#ctx.db.sql`h.hostname`)})`;
     return row;
   }
 
   async #env(slug: string, orgDomain: string): Promise<Place | undefined> {
     const [row] = await this.#ctx.db.sql<Place[]>`
       select e.env_id, e.slug as env_slug, o.org_id, case e.status when 'active' then o.status else e.status end as status
-      from envs e join orgs o using (org_id) where e.slug = ${slug} and o.org_domain = ${orgDomain} and e.status <> 'archived' and o.status <> 'archived'
+      from envs e join orgs o using (org_id) where e.slug = ${slug} and o.org_domain = ${orgDomain} and e.status <> 'archived'
+        and o.status <> 'archived'
         and ${this.#proven(this.#ctx.db.sql`o.org_domain`)}`;
     return row;
   }

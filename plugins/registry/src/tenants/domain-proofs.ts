@@ -65,7 +65,8 @@ export class DomainProofs {
     }
     await this.#ctx.db
       .tx(async tx => {
-        await tx.sql`update domain_proofs set status = 'verified', verified_at = ${this.#ctx.clock.now().toISOString()}, last_error = null where org_id = ${orgId} and domain = ${domain}`;
+        await tx.sql`update domain_proofs set status = 'verified', verified_at = ${this.#ctx.clock.now().toISOString()}, last_error = null
+          where org_id = ${orgId} and domain = ${domain}`;
         await this.#parts.audit.write(tx, {
           action: 'org.domain_verified',
           envId: SYSTEM.envId,
@@ -105,7 +106,8 @@ export async function needProof(ctx: Ctx, sql: Sql, orgId: string, domain: strin
     object[]
   >`select 1 from domain_proofs where org_id = ${orgId} and status = 'verified' and right(${domain}, length(domain) + 1) = '.' || domain`;
   if (above) return;
-  await sql`insert into domain_proofs (org_id, domain, txt_value) values (${orgId}, ${domain}, ${randomBytes(32).toString('base64url')}) on conflict do nothing`;
+  await sql`insert into domain_proofs (org_id, domain, txt_value) values (${orgId}, ${domain}, ${randomBytes(32).toString('base64url')})
+    on conflict do nothing`;
 }
 
 const select = (sql: Sql, where: unknown): Promise<Row[]> =>

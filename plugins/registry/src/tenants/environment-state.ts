@@ -57,5 +57,6 @@ const key = (envId: string): string => `env-state:{${envId}}`;
 
 /** An environment shares the fate of its organization (G-SYS-02). */
 const select = (sql: Sql, where: unknown): Promise<Row[]> => sql<Row[]>`
-  select e.env_id, case when 'archived' in (e.status, o.status) then 'archived' when 'suspended' in (e.status, o.status) then 'suspended' else 'active' end as state
+  select e.env_id, case when 'archived' in (e.status, o.status) then 'archived' when 'suspended' in (e.status, o.status) then 'suspended'
+    else 'active' end as state
   from envs e join orgs o using (org_id) where ${where}`;

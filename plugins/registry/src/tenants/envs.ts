@@ -50,7 +50,8 @@ export class Envs {
       { list: `envs ${org}`, order: { created_at: 'time', env_id: 'id' } },
       ({ where, order, limit }) => this.#ctx.db.sql<Env[]>`
       select * from envs
-      where (${org}::uuid is null or org_id = ${org}::uuid) and (${everything} or org_id = any(${[...orgs.keys()]}::uuid[]) or env_id = any(${[...envs.keys()]}::uuid[])) and ${where}
+      where (${org}::uuid is null or org_id = ${org}::uuid) and (${everything} or org_id = any(${[...orgs.keys()]}::uuid[])
+        or env_id = any(${[...envs.keys()]}::uuid[])) and ${where}
       order by ${order} limit ${limit}`,
     );
   }
@@ -81,7 +82,8 @@ export class Envs {
           await needProof(this.#ctx, tx.sql, org.org_id, authDomain);
         }
         const [changed] = await tx.sql<[Env]>`
-          update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${authDomain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
+          update envs set display_name = ${body.display_name ?? before.display_name}, auth_domain = ${authDomain},
+            status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
           where env_id = ${envId} returning *`;
         const moves = authDomain === before.auth_domain ? [] : [envSubject(changed)];
         await this.#parts.followUps.ask(tx, moves);
@@ -197,7 +199,8 @@ export class Envs {
       buried as (select 1 from tombstones where kind = 'env_slug' and name = ${`${orgId}/${slug}`}),
       env as (
         insert into envs (env_id, org_id, slug, display_name, auth_domain)
-        select ${envId}, org_id, ${slug}, ${name}, ${authDomain} from org where status = 'active' and not exists (select 1 from buried) returning *)
+        select ${envId}, org_id, ${slug}, ${name}, ${authDomain} from org where status = 'active' and not exists (select 1 from buried)
+          returning *)
       select env.*, to_jsonb(org) as org, exists (select 1 from buried) as buried from org left join env on true`;
   }
 

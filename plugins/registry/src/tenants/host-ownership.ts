@@ -35,15 +35,15 @@ export async function requireFqdn(
   // `{label}.{env}.{org_domain}` is derived, and `bff.` is the gateway's twin of the rest (G-K-15).
   const derived = within(fqdn, org.org_domain) && fqdn.slice(0, -org.org_domain.length).split('.').length === 3;
   const [held] = await sql<object[]>`
-    select 1 from hostnames where hostname = ${fqdn} and (org_id <> ${org.org_id} or (env_id is not null and app_instance_id is distinct from ${appInstanceId}::uuid))`;
+    select 1 from hostnames where hostname = ${fqdn} and (org_id <> ${org.org_id} or (env_id is not null and app_instance_id is distinct
+      from ${appInstanceId}::uuid))`;
   if (derived || held || fqdn.startsWith('bff.') || (await foreign(ctx, sql, org, fqdn))) throw taken(ctx, '/fqdn', fqdn);
 }
 
 async function foreign(ctx: Ctx, sql: Sql, org: Pick<Org, 'org_id'>, host: string): Promise<boolean> {
   if (within(host, ctx.platform.domain)) return true;
-  const others = await sql<
-    object[]
-  >`select 1 from orgs where org_id <> ${org.org_id} and status <> 'archived' and (org_domain = ${host} or right(${host}, length(org_domain) + 1) = '.' || org_domain) limit 1`;
+  const others = await sql<object[]>`select 1 from orgs where org_id <> ${org.org_id} and status <> 'archived'
+    and (org_domain = ${host} or right(${host}, length(org_domain) + 1) = '.' || org_domain) limit 1`;
   return others.length > 0;
 }
 

@@ -68,7 +68,8 @@ export class Orgs {
       query,
       { list: `orgs ${status}`, order: { created_at: 'time', org_id: 'id' } },
       ({ where, order, limit }) => this.#ctx.db.sql<Org[]>`
-      select * from orgs where (${everything} or org_id = any(${reachable}::uuid[])) and (${status}::text is null or status = ${status}) and ${where}
+      select * from orgs where (${everything} or org_id = any(${reachable}::uuid[])) and (${status}::text is null or status = ${status})
+        and ${where}
       order by ${order} limit ${limit}`,
     );
   }
@@ -92,7 +93,8 @@ export class Orgs {
         if (domain !== before.org_domain) await requireOrgDomain(this.#ctx, tx.sql, before, domain);
         if (domain !== before.org_domain) await needProof(this.#ctx, tx.sql, orgId, domain);
         const [changed] = await tx.sql<[Org]>`
-        update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${domain}, status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
+        update orgs set display_name = ${body.display_name ?? before.display_name}, org_domain = ${domain},
+          status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
         where org_id = ${orgId} returning *`;
         await tx.emit('platform:sys:org:updated', SYSTEM.envId, orgSnapshot(changed));
         // Whoever keeps snapshots of environments hears it of each: their status and domain are the organization's too (G-SYS-01).
@@ -123,7 +125,8 @@ export class Orgs {
   async #movedApps(tx: RegistryTx, { before, changed }: { before: Org; changed: Org }): Promise<DomainChange[]> {
     const { org_id } = changed;
     const apps = await tx.sql<{ app_instance_id: string; env_id: string; app_id: string; hostname: string }[]>`
-      select a.app_instance_id, a.env_id, a.app_id, a.hostname from app_instances a join envs e using (env_id) where e.org_id = ${org_id} and e.status <> 'archived' and a.status = 'active'`;
+      select a.app_instance_id, a.env_id, a.app_id, a.hostname from app_instances a join envs e using (env_id) where e.org_id = ${org_id}
+        and e.status <> 'archived' and a.status = 'active'`;
     await tx.emitAll(
       'platform:sys:app:updated',
       apps.map(({ app_instance_id, env_id, app_id }) => ({ envId: env_id, payload: { env_id, app_instance_id, app_id } })),

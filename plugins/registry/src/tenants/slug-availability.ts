@@ -23,10 +23,12 @@ export class SlugAvailability {
       query.kind === 'env'
         ? await sql<
             object[]
-          >`select 1 from envs where org_id = ${query.org_id ?? null}::uuid and slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'env_slug' and name = ${`${query.org_id ?? ''}/${slug}`}`
+          >`select 1 from envs where org_id = ${query.org_id ?? null}::uuid and slug = ${slug} and status <> 'archived' union all select 1
+            from tombstones where kind = 'env_slug' and name = ${`${query.org_id ?? ''}/${slug}`}`
         : await sql<
             object[]
-          >`select 1 from orgs where slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'org_slug' and name = ${slug}`;
+          >`select 1 from orgs where slug = ${slug} and status <> 'archived' union all select 1 from tombstones where kind = 'org_slug'
+            and name = ${slug}`;
     return { slug, available: taken.length === 0, reason: taken.length > 0 ? ('taken' as const) : null };
   }
 

@@ -53,7 +53,8 @@ export class Departures {
       const { services, ...rest } = registrationWithout(row.registration, new Set([service]));
       if (services.length === 0) await tx.sql`delete from verticals where vertical = ${vertical}`;
       else
-        await tx.sql`update verticals set registration = ${tx.sql.json({ ...rest, services })}, services = ${services.map(each => each.service)},
+        await tx.sql`update verticals set registration = ${tx.sql.json({ ...rest, services })},
+          services = ${services.map(each => each.service)},
           digest = '' where vertical = ${vertical}`;
     }
     await tx.sql`delete from service_enablement where service = ${service}`;

@@ -42,9 +42,12 @@ export class Enablement {
       await this.#refuseEssential(body.services);
       for (const { service, enabled, config } of body.services) {
         const changed = await tx.sql<object[]>`
-          insert into service_enablement (env_id, service, enabled, config) values (${params.env_id}, ${service}, ${enabled}, ${tx.sql.json(config ?? {})})
-          on conflict (env_id, service) do update set enabled = excluded.enabled, config = case when ${config !== undefined} then excluded.config else service_enablement.config end, updated_at = now()
-            where service_enablement.enabled <> excluded.enabled or (${config !== undefined} and service_enablement.config <> excluded.config)
+          insert into service_enablement (env_id, service, enabled, config)
+            values (${params.env_id}, ${service}, ${enabled}, ${tx.sql.json(config ?? {})})
+          on conflict (env_id, service) do update set enabled = excluded.enabled, config = case
+            when ${config !== undefined} then excluded.config else service_enablement.config end, updated_at = now()
+            where service_enablement.enabled <> excluded.enabled
+              or (${config !== undefined} and service_enablement.config <> excluded.config)
           returning 1`;
         if (changed.length === 0) continue;
         await tx.emit('platform:sys:service:updated', params.env_id, { env_id: params.env_id, service });
@@ -77,7 +80,8 @@ export class Enablement {
   /** Service name to enabled, for the feature map of bootstrap (C36). */
   async features(envId: string): Promise<Record<string, boolean>> {
     const rows = await this.#ctx.db.sql<{ service: string; enabled: boolean }[]>`
-      select registered.service, coalesce(entry.enabled, true) as enabled from (select distinct unnest(services) as service from verticals) registered
+      select registered.service, coalesce(entry.enabled, true) as enabled from (select distinct unnest(services) as service
+        from verticals) registered
       left join service_enablement entry on entry.env_id = ${envId} and entry.service = registered.service order by registered.service`;
     const essential = await this.#parts.verticals.essential();
     return Object.fromEntries(rows.map(({ service, enabled }) => [service, enabled || essential.has(service)]));

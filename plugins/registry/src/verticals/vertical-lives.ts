@@ -36,10 +36,12 @@ export class VerticalLives {
   async list(): Promise<{ items: LivingService[]; next_cursor: null }> {
     const rows = await this.#ctx.db.sql<Listed[]>`
       with registered as (
-        select entry ->> 'service' as service, vertical, digest, registered_at, entry ->> 'label' as label, entry -> 'stream_families' as families
+        select entry ->> 'service' as service, vertical, digest, registered_at, entry ->> 'label' as label,
+          entry -> 'stream_families' as families
         from verticals, jsonb_array_elements(registration -> 'services') entry)
       select coalesce(l.service, r.service) as service, coalesce(l.vertical, r.vertical) as vertical, coalesce(l.life, 'enabled') as life,
-        coalesce(l.withdrawn, false) as withdrawn, coalesce(l.since, r.registered_at) as since, coalesce(r.label, nullif(l.label, '')) as label, r.families as stream_families,
+        coalesce(l.withdrawn, false) as withdrawn, coalesce(l.since, r.registered_at) as since,
+          coalesce(r.label, nullif(l.label, '')) as label, r.families as stream_families,
         concat_ws(' ', nullif(l.version, ''), left(r.digest, 12)) as version
       from vertical_services l full join registered r on r.service = l.service and r.vertical = l.vertical
       order by 1`;
@@ -67,8 +69,8 @@ export class VerticalLives {
   }
 
   /**
-   * In the transaction of a registration: what it lists is enabled, and what it dropped is gone where none of its processes is left. Whether
-   * any life changed by it.
+   * In the transaction of a registration: what it lists is enabled, and what it dropped is gone where none of its processes is left.
+   * Whether any life changed by it.
    */
   async registered(tx: RegistryTx, vertical: string, services: readonly string[]): Promise<boolean> {
     const known = await tx.sql<Row[]>`
@@ -166,7 +168,8 @@ export class VerticalLives {
       insert into vertical_services (service, vertical, life, version, label, withdrawn)
       values (${service}, ${vertical}, ${life}, ${version ?? ''}, ${label ?? ''}, ${withdrawn ?? false})
       on conflict (service) do update set vertical = excluded.vertical, life = excluded.life, since = now(),
-        label = coalesce(${label}, vertical_services.label), version = coalesce(${version}, vertical_services.version), withdrawn = coalesce(${withdrawn}, vertical_services.withdrawn)
+        label = coalesce(${label}, vertical_services.label), version = coalesce(${version}, vertical_services.version),
+          withdrawn = coalesce(${withdrawn}, vertical_services.withdrawn)
       returning since`;
     await tx.emit('platform:sys:vertical:changed', SYSTEM.envId, { service, vertical, life, before, at: row.since });
   }
@@ -203,7 +206,9 @@ export class VerticalLives {
     const owner = this.#isOurs(service) ? 'platform' : row?.life === 'gone' ? vertical : (row?.vertical ?? vertical);
     if (owner !== vertical)
       throw this.#ctx.problem('service_taken', {
-        detail: `${service} is a service of ${owner}. Give yours another id${owner === 'platform' ? '' : ', or have that one taken out first'}.`,
+        detail: `${service} is a service of ${owner}. Give yours another id${
+          owner === 'platform' ? '' : ', or have that one taken out first'
+        }.`,
       });
   }
 }

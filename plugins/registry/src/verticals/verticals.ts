@@ -50,7 +50,8 @@ export class Verticals {
       const moved = vertical !== 'platform' && (await this.#lives.registered(tx, vertical, services));
       const rows = await tx.sql<object[]>`
         insert into verticals (vertical, registration, services, digest) values (${vertical}, ${tx.sql.json(body)}, ${services}, ${digest})
-        on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest, registered_at = now() where verticals.digest <> excluded.digest
+        on conflict (vertical) do update set registration = excluded.registration, services = excluded.services, digest = excluded.digest,
+          registered_at = now() where verticals.digest <> excluded.digest
         returning 1`;
       if (rows.length > 0) await tx.emit('platform:sys:vertical:registered', SYSTEM.envId, { vertical, version });
       return { changed: rows.length > 0, moved };

@@ -113,17 +113,18 @@ describe('verification', () => {
     [
       'two rows that changed places',
       async (sql, ids) => {
-        await sql`update audit set action = case audit_id when ${ids[2]}::uuid then 'step.3' else 'step.2' end where audit_id = any(${[ids[2], ids[3]]}::uuid[])`;
+        await sql`update audit set action = case audit_id when ${ids[2]}::uuid then 'step.3' else 'step.2' end
+          where audit_id = any(${[ids[2], ids[3]]}::uuid[])`;
       },
       { kind: 'row_changed', position: 3 },
     ],
     [
       'a row put in between',
-      (
-        sql,
-        ids,
-      ) => sql`insert into audit select (left(audit_id::text, 35) || translate(right(audit_id::text, 1), '0123456789abcdef', '123456789abcdeff'))::uuid, position, ts, service, env_id, 'forged', actor, resource, outcome,
-        details, correlation_id, occurred_at, delivery_key, hash from audit where audit_id = ${ids[3]} and right(audit_id::text, 1) <> 'f' or audit_id = ${ids[4]} and not exists (select 1 from audit where audit_id = ${ids[3]} and right(audit_id::text, 1) <> 'f')`,
+      (sql, ids) => sql`insert into audit
+        select (left(audit_id::text, 35) || translate(right(audit_id::text, 1), '0123456789abcdef', '123456789abcdeff'))::uuid, position,
+        ts, service, env_id, 'forged', actor, resource, outcome,
+        details, correlation_id, occurred_at, delivery_key, hash from audit where audit_id = ${ids[3]} and right(audit_id::text, 1) <> 'f'
+          or audit_id = ${ids[4]} and not exists (select 1 from audit where audit_id = ${ids[3]} and right(audit_id::text, 1) <> 'f')`,
       { kind: 'row_inserted' },
     ],
     [
@@ -172,7 +173,8 @@ describe('verification', () => {
       const [mine] = await sql<
         { audit_id: string; hash: Uint8Array }[]
       >`select audit_id, hash from audit_heads where env_id = ${trail.envId}`;
-      await sql`update audit_anchors set audit_id = ${mine?.audit_id}, hash = ${mine?.hash}, signature = (select signature from audit_anchors where env_id = ${other.envId}) where env_id = ${trail.envId}`;
+      await sql`update audit_anchors set audit_id = ${mine?.audit_id}, hash = ${mine?.hash}, signature = (select signature
+        from audit_anchors where env_id = ${other.envId}) where env_id = ${trail.envId}`;
     });
     expect(await trail.verify()).toMatchObject({ status: 'broken', fault: { kind: 'signature_invalid', position: 4 } });
   });

@@ -21,7 +21,9 @@ test('REG-004 what was recorded before there was a chain is chained in its order
   await migrate({ sql: pool, service: 'sys', builtins: OUTBOX_MIGRATIONS, directory: pathToFileURL(`${before}/`) });
   await pool.sql`
     insert into audit (audit_id, ts, service, env_id, action, actor, resource, outcome, details, correlation_id)
-    select gen_random_uuid(), case when n < 4 then timestamptz '2026-01-02 03:04:05.678Z' else now() - interval '1 second' * (5 - n) end, 'func', ${ENV}, 'step.' || n, '{"kind":"user","id":"é"}', '{"type": "run", "id": "1"}', 'success', null, 'c'
+    select gen_random_uuid(), case when n < 4 then timestamptz '2026-01-02 03:04:05.678Z'
+      else now() - interval '1 second' * (5 - n) end, 'func', ${ENV}, 'step.' || n, '{"kind":"user","id":"é"}',
+      '{"type": "run", "id": "1"}', 'success', null, 'c'
     from generate_series(1, 5) n`;
   await using host = await boot(plugin, {
     stores,

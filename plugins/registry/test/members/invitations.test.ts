@@ -129,7 +129,8 @@ describe('inviting', () => {
   test('an expired one does not block: the next takes its place, and says so', async () => {
     const at = await world.org();
     const { invitation } = await invite(newEmail(), at);
-    await world.sql`update invitations set expires_at = ${world.host.clock.now().toISOString()} where invitation_id = ${invitation.invitation_id}`;
+    await world.sql`update invitations set expires_at = ${world.host.clock.now().toISOString()}
+      where invitation_id = ${invitation.invitation_id}`;
     const next = await invite(invitation.email, at);
     const { items } = await world.host.by(at.owner).listInvitations({ params: { org_id: at.org.org_id } });
     expect(items.map(({ invitation_id, status }) => [invitation_id, status])).toEqual([
@@ -158,7 +159,8 @@ describe('inviting', () => {
     ]);
     await invite();
     // One leaves the hour: one more goes out, and only one, however many ask at once.
-    await world.sql`update invitations set created_at = created_at - interval '61 minutes' where invitation_id = (select invitation_id from invitations where org_id = ${at.org.org_id} limit 1)`;
+    await world.sql`update invitations set created_at = created_at - interval '61 minutes'
+      where invitation_id = (select invitation_id from invitations where org_id = ${at.org.org_id} limit 1)`;
     const tries = await Promise.all([newEmail(), newEmail(), newEmail()].map(email => refusal(invite(email, at))));
     expect(tries.map(([status]) => status).sort()).toEqual([200, 429, 429]);
   });

@@ -63,7 +63,13 @@ afterAll(async () => {
 /** A person with an account; what they may do is what the identity service says. */
 const person = async (): Promise<Persona> => {
   const made = guest(`${newId()}@example.org`);
-  await accounts.sql`insert into users ${accounts.sql.row({ user_id: made.id, env_id: made.envId, email: made.email, email_ci: made.email, email_verified: true })}`;
+  await accounts.sql`insert into users ${accounts.sql.row({
+    user_id: made.id,
+    env_id: made.envId,
+    email: made.email,
+    email_ci: made.email,
+    email_verified: true,
+  })}`;
   return made;
 };
 const send = (persona: Persona, method: string, path: string, body?: object) =>

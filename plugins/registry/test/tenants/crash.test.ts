@@ -59,7 +59,8 @@ async function timePasses(): Promise<void> {
 /** Events of a subject, as the bus has them or will have them, and those nobody may hear yet. */
 async function events(like: string, id: string): Promise<{ told: string[]; held: number }> {
   const rows = await ground.registry.sql<{ event_type: string; hold: string | null }[]>`
-    select event_type, hold from outbox where event_type like ${like} and (payload->>'org_id' = ${id} or payload->>'env_id' = ${id}) order by event_type`;
+    select event_type, hold from outbox where event_type like ${like} and (payload->>'org_id' = ${id} or payload->>'env_id' = ${id})
+      order by event_type`;
   return {
     told: rows.filter(({ hold }) => hold === null).map(({ event_type }) => event_type.split(':').slice(2).join(':')),
     held: rows.filter(({ hold }) => hold !== null).length,
@@ -136,7 +137,8 @@ describe('killed between any two awaits of deleting an organization', () => {
       >`select payload->>'env_id' as env_id from outbox where event_type = 'platform:sys:env:created' and payload->>'org_id' = ${orgId}`;
       const [{ records }] = await ground.registry.sql<
         [{ records: number }]
-      >`select (select count(*) from orgs where org_id = ${orgId})::int + (select count(*) from envs where org_id = ${orgId})::int as records`;
+      >`select (select count(*) from orgs where org_id = ${orgId})::int + (select count(*) from envs
+        where org_id = ${orgId})::int as records`;
       const { told } = await events('platform:sys:%:deleted', orgId);
       const models = [await groups('org', orgId), ...(await Promise.all(envs.map(({ env_id }) => groups('env', env_id))))];
       const realms = (await ground.identity.sql<object[]>`select 1 from realms where org_id = ${orgId}`).length;

@@ -74,7 +74,8 @@ describe('creating an organization', () => {
     const { owner } = await world.org();
     const rows = await world.sql<
       { stream_family: string; payload: object }[]
-    >`select stream_family, payload from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}`;
+    >`select stream_family, payload from outbox where event_type = 'platform:sys:identity:updated'
+      and payload->'subject_ids' ? ${owner.id}`;
     expect([...rows]).toEqual([{ stream_family: 'policy', payload: { env_id: SYSTEM.envId, subject_ids: [owner.id] } }]);
   });
 
@@ -111,7 +112,8 @@ describe('creating an organization', () => {
     world.directory.down.add('provisionAccess');
     expect(await refusal(world.org(owner, slug))).toEqual([500, 'provisioning_failed']);
     const [left] = await world.sql<[{ orgs: number; events: number; trail: number }]>`
-      select (select count(*)::int from orgs where slug = ${slug}) as orgs, (select count(*)::int from outbox where payload->>'org_slug' = ${slug}) as events, (select count(*)::int from audit where details->>'slug' = ${slug}) as trail`;
+      select (select count(*)::int from orgs where slug = ${slug}) as orgs, (select count(*)::int from outbox
+        where payload->>'org_slug' = ${slug}) as events, (select count(*)::int from audit where details->>'slug' = ${slug}) as trail`;
     expect(left).toEqual({ orgs: 0, events: 0, trail: 0 });
     world.directory.down.clear();
     const { org } = await world.org(owner, slug);
@@ -140,8 +142,23 @@ describe('creating an organization', () => {
     const slug = world.slug();
     const orgId = '018f0000-0000-7000-8000-0000000000aa';
     await world.sql`insert into orgs ${world.sql.row({ org_id: orgId, slug, display_name: 'Orphan', org_domain: `${slug}.localhost` })}`;
-    await world.sql`insert into outbox ${world.sql.row({ id: orgId, env_id: SYSTEM.envId, event_type: 'platform:sys:org:created', stream_family: 'sys', payload: world.sql.json({ org_id: orgId, org_slug: slug }), correlation_id: 'crash', publisher_subject: 'sys', hold: orgId })}`;
-    await world.sql`insert into creations ${world.sql.row({ subject_kind: 'org', subject_id: orgId, org_id: orgId, caller: world.sql.json({ kind: 'user' }), correlation_id: 'crash' })}`;
+    await world.sql`insert into outbox ${world.sql.row({
+      id: orgId,
+      env_id: SYSTEM.envId,
+      event_type: 'platform:sys:org:created',
+      stream_family: 'sys',
+      payload: world.sql.json({ org_id: orgId, org_slug: slug }),
+      correlation_id: 'crash',
+      publisher_subject: 'sys',
+      hold: orgId,
+    })}`;
+    await world.sql`insert into creations ${world.sql.row({
+      subject_kind: 'org',
+      subject_id: orgId,
+      org_id: orgId,
+      caller: world.sql.json({ kind: 'user' }),
+      correlation_id: 'crash',
+    })}`;
     expect(await refusal(world.org(world.stranger(), slug))).toEqual([409, 'slug_taken']);
     await world.host.by(world.admin()).archiveOrg({ params: { id: orgId } });
     const { org } = await world.org(world.stranger(), slug);
@@ -175,9 +192,8 @@ describe('creating an environment', () => {
     let sets: object[] = [];
     world.directory.during = async () => {
       sets = [
-        ...(await world.sql<
-          object[]
-        >`select service, name, origin, mode, policy_sets.version from policy_sets join envs using (env_id) where envs.org_id = ${org.org_id}`),
+        ...(await world.sql<object[]>`select service, name, origin, mode, policy_sets.version from policy_sets join envs using (env_id)
+          where envs.org_id = ${org.org_id}`),
       ];
     };
     const env = await world.env(owner, org.org_id);
@@ -217,7 +233,8 @@ describe('creating an environment', () => {
     const env = await world.env(owner, org.org_id);
     const rows = await world.sql<
       { env_id: string }[]
-    >`select env_id from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id} order by created_at, id`;
+    >`select env_id from outbox where event_type = 'platform:sys:identity:updated' and payload->'subject_ids' ? ${owner.id}
+      order by created_at, id`;
     expect(rows.map(({ env_id }) => env_id)).toEqual([SYSTEM.envId, SYSTEM.envId, env.env_id]);
   });
 
@@ -227,7 +244,8 @@ describe('creating an environment', () => {
     expect(await refusal(world.env(owner, org.org_id, 'prod'))).toEqual([500, 'provisioning_failed']);
     const rows = await world.sql<
       object[]
-    >`select 1 from envs where org_id = ${org.org_id} union all select 1 from outbox where event_type = 'platform:sys:env:created' and payload->>'org_id' = ${org.org_id}`;
+    >`select 1 from envs where org_id = ${org.org_id} union all select 1 from outbox where event_type = 'platform:sys:env:created'
+      and payload->>'org_id' = ${org.org_id}`;
     expect(rows).toHaveLength(0);
     world.directory.down.clear();
     await world.env(owner, org.org_id, 'prod');

@@ -44,12 +44,15 @@ describe('archive, suspend, delete', () => {
     await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
     const ids = [org.org_id, ...envs.map(({ env_id }) => env_id)];
     const left = await world.sql<object[]>`
-      select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1 from branding where subject_id = any(${ids}::uuid[])
-      union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement where env_id = any(${ids}::uuid[])`;
+      select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1
+        from branding where subject_id = any(${ids}::uuid[])
+      union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement
+        where env_id = any(${ids}::uuid[])`;
     expect(left).toHaveLength(0);
     const [{ transactions }] = await world.sql<
       [{ transactions: number }]
-    >`select count(distinct xmin::text)::int as transactions from outbox where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
+    >`select count(distinct xmin::text)::int as transactions from outbox
+      where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
     expect(transactions).toBeLessThanOrEqual(1);
     expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(
       envs.map(({ env_id }) => env_id).sort(),

@@ -57,7 +57,8 @@ describe('audit ingest', () => {
     expect(ids[1]).toBe(ids[0]);
     const rows = await world.sql<
       object[]
-    >`select 1 from audit where action = 'once' union all select 1 from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'action' = 'once'`;
+    >`select 1 from audit where action = 'once' union all select 1 from outbox where event_type = 'platform:sys:audit:recorded'
+      and payload->>'action' = 'once'`;
     expect(rows).toHaveLength(2);
   });
 });
@@ -288,9 +289,11 @@ test('G-K-04 tenants of one millisecond come once each, page after page', async 
   const made = { orgs: Array.from({ length: 7 }, () => randomUUID()), envs: Array.from({ length: 7 }, () => randomUUID()) };
   const at = (index: number) => `2020-01-01T00:00:00.000${100 + index}Z`;
   for (const [index, id] of made.orgs.entries())
-    await world.sql`insert into orgs (org_id, slug, display_name, org_domain, created_at) values (${id}, ${`same-${id.slice(0, 8)}`}, 'Same', ${`${id}.example`}, ${at(index)}::text::timestamptz)`;
+    await world.sql`insert into orgs (org_id, slug, display_name, org_domain, created_at)
+      values (${id}, ${`same-${id.slice(0, 8)}`}, 'Same', ${`${id}.example`}, ${at(index)}::text::timestamptz)`;
   for (const [index, id] of made.envs.entries())
-    await world.sql`insert into envs (env_id, org_id, slug, display_name, created_at) values (${id}, ${org.org_id}, ${`same-${index}`}, 'Same', ${at(index)}::text::timestamptz)`;
+    await world.sql`insert into envs (env_id, org_id, slug, display_name, created_at)
+      values (${id}, ${org.org_id}, ${`same-${index}`}, 'Same', ${at(index)}::text::timestamptz)`;
   const by = world.host.by(world.admin());
   const seen = { orgs: [] as string[], envs: [] as string[] };
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {

@@ -192,9 +192,8 @@ const suspend = ({ org, env }: Change) =>
     : world.host.by(world.admin()).updateOrg({ params: { id: org }, body: { status: 'suspended' } });
 const told = async ({ org, env }: Change): Promise<number> =>
   (
-    await world.sql<
-      object[]
-    >`select 1 from outbox where payload->>'env_id' = ${env ?? null} or payload->>'org_id' = ${org} or payload->'details'->>'org_id' = ${org}`
+    await world.sql<object[]>`select 1 from outbox where payload->>'env_id' = ${env ?? null} or payload->>'org_id' = ${org}
+      or payload->'details'->>'org_id' = ${org}`
   ).length;
 
 describe.each(changes)('while %s', (_, make) => {

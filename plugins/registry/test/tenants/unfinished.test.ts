@@ -119,11 +119,14 @@ describe('what the identity service has still to follow', () => {
     const [gone, person] = [crypto.randomUUID(), world.stranger()];
     world.directory.models.add(`org:${gone}`);
     await world.statement(`
-      create table identity_follow_ups (subject_kind text, subject_id uuid, org_id uuid, name text, asked uuid, asked_at timestamptz, due_at timestamptz, attempts int, last_error text);
+      create table identity_follow_ups (subject_kind text, subject_id uuid, org_id uuid, name text, asked uuid, asked_at timestamptz,
+        due_at timestamptz, attempts int, last_error text);
       create table removals (removal_id uuid, org_id uuid, user_id text, caller jsonb, correlation_id text, begun_at timestamptz);
       create index acceptances_oldest on acceptances (begun_at);
-      insert into identity_follow_ups values ('org', '${gone}', '${gone}', 'gone', gen_random_uuid(), now(), '2020-01-01', 3, 'auth/store_away');
-      insert into removals values (gen_random_uuid(), '${org.org_id}', '${person.id}', '{"kind": "machine", "subject": "s", "userId": null}', 'c', '2020-01-01')`);
+      insert into identity_follow_ups values ('org', '${gone}', '${gone}', 'gone', gen_random_uuid(), now(), '2020-01-01', 3,
+        'auth/store_away');
+      insert into removals values (gen_random_uuid(), '${org.org_id}', '${person.id}',
+        '{"kind": "machine", "subject": "s", "userId": null}', 'c', '2020-01-01')`);
     await world.statement(readFileSync(new URL('../../migrations/0014_follow_up_tasks.sql', import.meta.url), 'utf8'));
     await world.settled(['followTenant', 'settleRemoval']);
     expect(world.directory.models.has(`org:${gone}`)).toBe(false);
@@ -140,7 +143,8 @@ describe('what the identity service has still to follow', () => {
     world.directory.down.clear();
     await world.statement(`
       insert into work_tasks (task_id, name, lane, key, payload, correlation_id, subject, due_at, created_at)
-      select gen_random_uuid(), 'followTenant', '', 'older-' || n, '{}', 'c', 'sys', '2100-01-01', '2020-01-01' from generate_series(1, 1000) n`);
+      select gen_random_uuid(), 'followTenant', '', 'older-' || n, '{}', 'c', 'sys', '2100-01-01', '2020-01-01'
+        from generate_series(1, 1000) n`);
     expect(await world.host.by(world.admin()).retryUnfinished({ params: { id: org.org_id } })).toEqual({ done: true });
     await world.statement("delete from work_tasks where key like 'older-%'");
     expect((await world.host.by(world.admin()).listUnfinished({})).items).toEqual([]);

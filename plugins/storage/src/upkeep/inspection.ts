@@ -41,7 +41,8 @@ export class Inspection {
 
   services() {
     return this.#ctx.db.sql<Usage['services']>`
-      select owner, count(*)::bigint as objects, sum(size)::bigint as bytes, max(updated_at) as newest from objects group by owner order by bytes desc`;
+      select owner, count(*)::bigint as objects, sum(size)::bigint as bytes, max(updated_at) as newest from objects group by owner
+        order by bytes desc`;
   }
 
   list({ prefix = '', env_id, ...query }: { prefix?: string; env_id?: string; limit?: number; cursor?: string }) {
@@ -52,7 +53,8 @@ export class Inspection {
       { list: `objects ${prefix} ${env_id ?? ''}`, order: { key: 'text' }, ascending: true },
       ({ where, order, limit }) => db.sql<StoredObject[]>`
         select key, owner, env_id, size, sha256, content_type, created_at, updated_at from objects
-        where starts_with(key, ${prefix}) and (${env}::uuid is null or env_id = ${env}::uuid) and ${where} order by ${order} limit ${limit}`,
+        where starts_with(key, ${prefix}) and (${env}::uuid is null or env_id = ${env}::uuid) and ${where} order by ${order}
+          limit ${limit}`,
     );
   }
 

@@ -39,7 +39,8 @@ export class Upkeep {
     const settle = async () => {
       const ids = batch.map(({ blobId }) => blobId);
       const known = await this.#ctx.db.sql<{ blob_id: string }[]>`
-        select blob_id from objects where blob_id = any(${ids}::uuid[]) union all select blob_id from dropped where blob_id = any(${ids}::uuid[])`;
+        select blob_id from objects where blob_id = any(${ids}::uuid[]) union all select blob_id from dropped
+          where blob_id = any(${ids}::uuid[])`;
       const kept = new Set(known.map(({ blob_id }) => blob_id));
       for (const { blobId, size } of batch.filter(each => !kept.has(each.blobId))) {
         await this.#blobs.delete(blobId);
@@ -56,7 +57,8 @@ export class Upkeep {
     if (signal.aborted) return;
     await this.#ctx.db.sql`
       insert into sweeps (swept_at, looked_at, removed, bytes) values (${this.#ctx.clock.now()}, ${looked}, ${removed}, ${bytes})
-      on conflict (only_one) do update set (swept_at, looked_at, removed, bytes) = (excluded.swept_at, excluded.looked_at, excluded.removed, excluded.bytes)`;
+      on conflict (only_one) do update set (swept_at, looked_at, removed, bytes) = (excluded.swept_at, excluded.looked_at,
+        excluded.removed, excluded.bytes)`;
     if (removed > 0) this.#ctx.log.warn({ removed, bytes }, 'bytes that no object led to were deleted');
   }
 }

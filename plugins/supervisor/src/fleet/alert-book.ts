@@ -69,7 +69,8 @@ export class AlertBook {
 
   async postMortems(service: string | undefined, limit: number): Promise<readonly PostMortem[]> {
     const rows = await this.#sql<{ body: PostMortem }[]>`
-      select body from post_mortems where ${service ?? null}::text is null or service_type = ${service ?? null} order by at desc, post_mortem_id desc limit ${limit}`;
+      select body from post_mortems where ${service ?? null}::text is null or service_type = ${service ?? null}
+        order by at desc, post_mortem_id desc limit ${limit}`;
     return rows.map(({ body }) => body);
   }
 
@@ -95,11 +96,12 @@ export class AlertBook {
   }
 
   async #write(body: PostMortem): Promise<true> {
-    await this
-      .#sql`insert into post_mortems (post_mortem_id, service_type, at, body) values (${body.post_mortem_id}, ${body.service_type}, ${body.at}, ${this.#sql.json(body as never)}) on conflict do nothing`;
+    await this.#sql`insert into post_mortems (post_mortem_id, service_type, at, body)
+        values (${body.post_mortem_id}, ${body.service_type}, ${body.at}, ${this.#sql.json(body as never)}) on conflict do nothing`;
     await this.#sql`
       delete from post_mortems where service_type = ${body.service_type} and post_mortem_id not in
-        (select post_mortem_id from post_mortems where service_type = ${body.service_type} order by at desc, post_mortem_id desc limit ${KEPT_PER_SERVICE})`;
+        (select post_mortem_id from post_mortems where service_type = ${body.service_type} order by at desc, post_mortem_id desc
+          limit ${KEPT_PER_SERVICE})`;
     return true;
   }
 }

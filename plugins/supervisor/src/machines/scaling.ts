@@ -98,7 +98,9 @@ function grow(
     const found = service === null ? undefined : least.find(({ ip }) => admits(ip, service));
     if (found && service !== null) return { memory: rested, decision: { do: 'spawn', ip: found.ip, service } as const };
   }
-  const reason = `${saturated.map(({ ip, saturated_service }) => `${ip}${saturated_service ? ` (${saturated_service})` : ''}`).join(', ')} saturated for ${Math.round((now - (memory.saturated_since ?? now)) / 1_000)} s`;
+  const reason = `${saturated
+    .map(({ ip, saturated_service }) => `${ip}${saturated_service ? ` (${saturated_service})` : ''}`)
+    .join(', ')} saturated for ${Math.round((now - (memory.saturated_since ?? now)) / 1_000)} s`;
   if (count >= settings.max) return { memory: rested, decision: { do: 'full', reason } as const };
   return { memory: rested, decision: { do: 'provision', reason } as const };
 }

@@ -13,8 +13,8 @@ export interface Policies {
   attributes(principal: string, envId: string): Promise<Readonly<Record<string, unknown>>>;
   /**
    * Writes attributes of a principal, all or none; `null` takes one away. Every process of this service goes by them within seconds, as it
-   * does by those that an administrator writes (G-K-10). Who may ask for it is the plugin's to see to; the audit trail says which attributes
-   * changed in the name of `caller`, and none of their values. Fails with `sys`'s problems while the registry is away.
+   * does by those that an administrator writes (G-K-10). Who may ask for it is the plugin's to see to; the audit trail says which
+   * attributes changed in the name of `caller`, and none of their values. Fails with `sys`'s problems while the registry is away.
    * @returns all attributes of the principal, as they were and as they are
    */
   setAttributes(

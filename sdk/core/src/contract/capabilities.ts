@@ -109,8 +109,8 @@ export interface Backends {
   /** Addresses of Active instances with fresh health. */
   addresses(service: string): Promise<readonly BackendAddress[]>;
   /**
-   * A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it. With
-   * `onread` what comes from there is read into the caller's own memory.
+   * A bare connection to the next instance's own listener, half-open allowed, for bytes that nobody reads on the way; the caller owns it.
+   * With `onread` what comes from there is read into the caller's own memory.
    */
   dial(service: string, onread?: OnReadOpts): Promise<Socket>;
   /**

@@ -107,9 +107,9 @@ interface Base {
   /** Asked of every service that has tables. */
   readonly onEnvironmentDeleted?: EnvironmentEnd;
   /**
-   * Tables whose rows are held to the environment that a transaction names (`ctx.db.of`), as a second wall behind `where env_id = …`. Each has
-   * a column `env_id uuid` and stands under `onEnvironmentDeleted`. Name the environment everywhere one release before a table is listed
-   * here: the release before runs on while the new one starts.
+   * Tables whose rows are held to the environment that a transaction names (`ctx.db.of`), as a second wall behind `where env_id = …`. Each
+   * has a column `env_id uuid` and stands under `onEnvironmentDeleted`. Name the environment everywhere one release before a table is
+   * listed here: the release before runs on while the new one starts.
    */
   readonly rowSecurity?: readonly string[];
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */

@@ -32,7 +32,8 @@ export class PasswordChange {
     const { ended, password } = await this.#ctx.db.tx(async tx => {
       await first(tx);
       const [password] = await tx.sql<[{ hash: string; password_since: string }]>`
-        insert into passwords (user_id, hash) values (${person.user_id}, ${hash}) on conflict (user_id) do update set hash = excluded.hash, changed_at = now()
+        insert into passwords (user_id, hash) values (${person.user_id}, ${hash}) on conflict (user_id) do update
+          set hash = excluded.hash, changed_at = now()
         returning hash, changed_at::text as password_since`;
       await tx.sql`update users set must_change_password = false where user_id = ${person.user_id}`;
       await steps.voidAll(tx.sql, person.user_id);

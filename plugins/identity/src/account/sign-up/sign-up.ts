@@ -154,9 +154,11 @@ export class SignUp {
   async #join(tx: IdentityTx, realm: Realm, userId: string, { group }: Asked): Promise<void> {
     if (!group) return;
     const joined = await tx.sql<object[]>`
-      insert into group_members (env_id, group_name, user_id) select env_id, name, ${userId}::uuid from user_groups where env_id = ${realm.env_id} and name = ${group} returning 1`;
+      insert into group_members (env_id, group_name, user_id) select env_id, name, ${userId}::uuid from user_groups
+        where env_id = ${realm.env_id} and name = ${group} returning 1`;
     if (joined.length === 0) return this.#ctx.log.error({ group }, 'the group that a new account joins does not exist');
-    await tx.sql`insert into user_roles (env_id, user_id, role) select env_id, ${userId}::uuid, role from sign_up_roles where env_id = ${realm.env_id} and group_name = ${group}`;
+    await tx.sql`insert into user_roles (env_id, user_id, role) select env_id, ${userId}::uuid, role from sign_up_roles
+      where env_id = ${realm.env_id} and group_name = ${group}`;
   }
 }
 

@@ -36,7 +36,8 @@ export class TokenVerifier {
   async #revoked({ sub, sid, gid, jti, act }: TokenClaims): Promise<boolean> {
     const rows = await this.#ctx.db.sql<object[]>`
       select 1 from revocations where expires_at > now() and
-        ((kind = 'sub' and value in (${sub}, ${act?.sub ?? sub})) or (kind = 'sid' and value = ${sid ?? ''}) or (kind = 'gid' and value = ${gid ?? ''}) or (kind = 'jti' and value = ${jti})) limit 1`;
+        ((kind = 'sub' and value in (${sub}, ${act?.sub ?? sub})) or (kind = 'sid' and value = ${sid ?? ''})
+          or (kind = 'gid' and value = ${gid ?? ''}) or (kind = 'jti' and value = ${jti})) limit 1`;
     return rows.length > 0;
   }
 }

@@ -44,9 +44,11 @@ export class AuditAnchors {
     for (let after = { ts: this.#from, env_id: NO_ID }; !signal.aborted; ) {
       const heads = await this.#ctx.db.sql<{ env_id: string; ts: string; signed: boolean }[]>`
         select env_id, ts,
-          exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position and anchor.hash = head.hash and anchor.key_id = ${keyId})
+          exists (select 1 from audit_anchors anchor where anchor.env_id = head.env_id and anchor.position = head.position
+            and anchor.hash = head.hash and anchor.key_id = ${keyId})
           and not exists (select 1 from audit_cuts cut where cut.env_id = head.env_id and cut.key_id <> ${keyId}) as signed
-        from audit_heads head where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id limit ${ENVIRONMENTS_AT_ONCE}`;
+        from audit_heads head where (ts, env_id) > (${after.ts}::timestamptz, ${after.env_id}::uuid) order by ts, env_id
+          limit ${ENVIRONMENTS_AT_ONCE}`;
       // Another process may have signed some of them.
       const moved = heads.flatMap(({ env_id, signed }) => (signed ? [] : [env_id]));
       if (moved.length > 0) await this.#signHeads(moved);
@@ -60,7 +62,8 @@ export class AuditAnchors {
   async #signHeads(envIds: readonly string[]): Promise<void> {
     await this.#ctx.db.tx(async ({ sql }) => {
       const key = await this.#keys.inForce(sql);
-      await sql`select pg_advisory_xact_lock(hashtextextended('audit anchor ' || env_id, 0)) from (select unnest(${envIds}::uuid[]) as env_id order by 1) asked`;
+      await sql`select pg_advisory_xact_lock(hashtextextended('audit anchor ' || env_id, 0))
+        from (select unnest(${envIds}::uuid[]) as env_id order by 1) asked`;
       const { anchors: lasts, cuts } = await this.#lasts(sql, envIds);
       const behind = (envId: string) => lasts.get(envId) ?? cuts.get(envId) ?? BEGINNING;
       const places = await Promise.all(envIds.map(envId => unsigned(sql, envId, behind(envId))));
@@ -84,10 +87,12 @@ export class AuditAnchors {
         select env_id, day, position, previous, audit_id, decode(hash, 'hex'), to_timestamp(at / 1000.0), key_id, decode(signature, 'hex')
         from json_to_recordset(${JSON.stringify(anchors)}::text::json) as anchor(
           env_id uuid, day date, position bigint, previous bigint, audit_id uuid, hash text, at bigint, key_id text, signature text)
-        on conflict (env_id, day) do update set position = excluded.position, previous = excluded.previous, audit_id = excluded.audit_id, hash = excluded.hash,
+        on conflict (env_id, day) do update set position = excluded.position, previous = excluded.previous, audit_id = excluded.audit_id,
+          hash = excluded.hash,
           signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature`;
       for (const cut of confirmed)
-        await sql`update audit_cuts set cut_at = to_timestamp(${cut.at}::bigint / 1000.0), key_id = ${cut.key_id}, signature = decode(${cut.signature}, 'hex')
+        await sql`update audit_cuts set cut_at = to_timestamp(${cut.at}::bigint / 1000.0), key_id = ${cut.key_id},
+          signature = decode(${cut.signature}, 'hex')
           where env_id = ${cut.env_id} and position = ${cut.position} and key_id <> ${cut.key_id}`;
     });
   }
@@ -137,10 +142,12 @@ export class AuditAnchors {
     const [anchors, cuts] = await Promise.all([
       sql<(Last & { env_id: string })[]>`
         select anchor.* from unnest(${envIds}::uuid[]) env cross join lateral (
-          select 'anchor' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+          select 'anchor' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, day::text as day, previous,
+            (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
           from audit_anchors where env_id = env order by day desc limit 1) anchor`,
       sql<(Last & { env_id: string })[]>`
-        select 'cut' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, '' as day, 0 as previous, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+        select 'cut' as kind, env_id, position, audit_id, encode(hash, 'hex') as hash, '' as day, 0 as previous,
+          (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
         from audit_cuts where env_id = any(${envIds}::uuid[])`,
     ]);
     return { anchors: new Map(anchors.map(last => [last.env_id, last])), cuts: new Map(cuts.map(last => [last.env_id, last])) };
@@ -153,11 +160,14 @@ function unsigned(sql: Sql, envId: string, last: Place): Promise<Place[]> {
   // Rows are compared whole, so that the index of an environment is walked and no other.
   return sql<Place[]>`
     with recursive step (day) as (
-      (select ts::date from audit where (env_id, audit_id) > (${envId}::uuid, ${last.audit_id}::uuid) and env_id <= ${envId}::uuid order by env_id, audit_id limit 1)
+      (select ts::date from audit where (env_id, audit_id) > (${envId}::uuid, ${last.audit_id}::uuid) and env_id <= ${envId}::uuid
+        order by env_id, audit_id limit 1)
       union all
       select following.day from step cross join lateral (
-        select ts::date as day from audit where (env_id, audit_id) > (${envId}::uuid, ${nextDay}) and env_id <= ${envId}::uuid order by env_id, audit_id limit 1) following)
+        select ts::date as day from audit where (env_id, audit_id) > (${envId}::uuid, ${nextDay}) and env_id <= ${envId}::uuid
+          order by env_id, audit_id limit 1) following)
     select place.position, place.audit_id, encode(place.hash, 'hex') as hash, step.day::text as day from step cross join lateral (
-      select position, audit_id, hash from audit where (env_id, audit_id) < (${envId}::uuid, ${nextDay}) and env_id >= ${envId}::uuid order by env_id desc, audit_id desc limit 1) place
+      select position, audit_id, hash from audit where (env_id, audit_id) < (${envId}::uuid, ${nextDay}) and env_id >= ${envId}::uuid
+        order by env_id desc, audit_id desc limit 1) place
     order by place.position`;
 }

@@ -44,9 +44,8 @@ export class AuditChain {
     const [clock, heads, known, isToBeTold = true] = await Promise.all([
       // A statement is sent when somebody waits for it: this one before the others are made.
       sql<[{ ms: number; n: number }]>`select ms, n from audit_clock for update`.then(([row]) => row),
-      sql<
-        Head[]
-      >`select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
+      sql<Head[]>`select env_id, position, encode(hash, 'hex') as hash from audit_heads
+        where env_id = any(${[...new Set(drafts.map(({ env_id }) => env_id))]}::uuid[])`,
       delivered(sql, drafts),
       happened,
     ]);
@@ -85,7 +84,8 @@ async function delivered(sql: Sql, drafts: readonly AuditDraft[]): Promise<Map<s
   if (keyed.length === 0) return new Map();
   const rows = await sql<{ service: string; delivery_key: string; audit_id: string }[]>`
     select audit.service, audit.delivery_key, audit_id from audit
-    join unnest(${keyed.map(({ service }) => service)}::text[], ${keyed.map(({ delivery_key }) => delivery_key)}::uuid[]) as asked (service, delivery_key)
+    join unnest(${keyed.map(({ service }) => service)}::text[],
+      ${keyed.map(({ delivery_key }) => delivery_key)}::uuid[]) as asked (service, delivery_key)
       on audit.service = asked.service and audit.delivery_key = asked.delivery_key`;
   return new Map(rows.map(({ service, delivery_key, audit_id }) => [`${service} ${delivery_key}`, audit_id]));
 }
@@ -99,10 +99,13 @@ function insert(
   return sql`
     with moved as (update audit_clock set ms = ${ms}, n = ${n}),
     stored as (
-      insert into audit (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, occurred_at, delivery_key, hash)
-      select audit_id, position, to_timestamp(ts / 1000.0), service, env_id, action, actor::json, resource::json, outcome, details::json, correlation_id,
+      insert into audit (audit_id, position, ts, service, env_id, action, actor, resource, outcome, details, correlation_id, occurred_at,
+        delivery_key, hash)
+      select audit_id, position, to_timestamp(ts / 1000.0), service, env_id, action, actor::json, resource::json, outcome, details::json,
+        correlation_id,
              to_timestamp(occurred_at / 1000.0), delivery_key, decode(hash, 'hex')
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as row (audit_id uuid, position bigint, ts bigint, service text, env_id uuid, action text, actor text,
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as row (audit_id uuid, position bigint, ts bigint, service text,
+        env_id uuid, action text, actor text,
              resource text, outcome text, details text, correlation_id text, occurred_at bigint, delivery_key uuid, hash text)
       returning env_id, position, audit_id, ts, hash)
     insert into audit_heads (env_id, position, audit_id, ts, hash)

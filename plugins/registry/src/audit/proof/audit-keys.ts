@@ -107,7 +107,8 @@ export class AuditKeys {
         });
       // Later than everything the old key has signed, whatever the clocks of other machines say.
       const [{ latest }] = await tx.sql<[{ latest: number | null }]>`
-        select (extract(epoch from greatest((select max(signed_at) from audit_anchors), (select max(cut_at) from audit_cuts), (select max(since) from audit_keys))) * 1000)::bigint as latest`;
+        select (extract(epoch from greatest((select max(signed_at) from audit_anchors), (select max(cut_at)
+          from audit_cuts), (select max(since) from audit_keys))) * 1000)::bigint as latest`;
       const entry = {
         seq: before.length + 1,
         key_id: next.id,
@@ -156,11 +157,13 @@ export class AuditKeys {
   async #stored(sql: Sql): Promise<readonly KeyEntry[]> {
     return sql<
       KeyEntry[]
-    >`select seq, key_id, public_key, (extract(epoch from since) * 1000)::bigint as since, by_previous, by_itself from audit_keys order by seq`;
+    >`select seq, key_id, public_key, (extract(epoch from since) * 1000)::bigint as since, by_previous, by_itself from audit_keys
+      order by seq`;
   }
 }
 
 async function insert(sql: Sql, entry: KeyEntry): Promise<void> {
   await sql`insert into audit_keys (seq, key_id, public_key, since, by_previous, by_itself)
-    values (${entry.seq}, ${entry.key_id}, ${entry.public_key}, to_timestamp(${entry.since}::bigint / 1000.0), ${entry.by_previous}, ${entry.by_itself}) on conflict do nothing`;
+    values (${entry.seq}, ${entry.key_id}, ${entry.public_key}, to_timestamp(${entry.since}::bigint / 1000.0), ${entry.by_previous},
+      ${entry.by_itself}) on conflict do nothing`;
 }

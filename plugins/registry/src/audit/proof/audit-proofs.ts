@@ -70,7 +70,8 @@ export class AuditProofs {
     await this.#keys.refresh();
     const key = this.#keys.current;
     const heads = await this.#ctx.db.sql<AuditReceipt['heads']>`
-      select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id > ${query.cursor ?? NO_ID}::uuid order by env_id limit ${HEADS}`;
+      select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id > ${query.cursor ?? NO_ID}::uuid order by env_id
+        limit ${HEADS}`;
     const page = {
       at: this.#ctx.clock.now().toISOString(),
       key_id: key.id,

@@ -63,7 +63,8 @@ export class AuditWatch {
     for (let after = { at: this.#from, env_id: NO_ID }; !signal.aborted; ) {
       const rows = await this.#ctx.db.sql<{ env_id: string; at: number }[]>`
         select env_id, (extract(epoch from signed_at) * 1000)::bigint as at from audit_anchors
-        where (signed_at, env_id) > (to_timestamp(${after.at}::bigint / 1000.0), ${after.env_id}::uuid) order by signed_at, env_id limit ${PAGE}`;
+        where (signed_at, env_id) > (to_timestamp(${after.at}::bigint / 1000.0), ${after.env_id}::uuid) order by signed_at, env_id
+          limit ${PAGE}`;
       const last = rows.at(-1);
       const signed = rows.filter(({ env_id, at }) => this.#looked.get(env_id) !== at).map(({ env_id }) => env_id);
       for (let first = 0; first < signed.length && !signal.aborted; first += AT_ONCE)
@@ -86,12 +87,15 @@ export class AuditWatch {
     const [anchors, rows, cuts] = await Promise.all([
       sql<Anchor[]>`
         select anchor.* from unnest(${envIds}::uuid[]) env cross join lateral (
-          select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature, day::text as day
+          select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at,
+            key_id, encode(signature, 'hex') as signature, day::text as day
           from audit_anchors where env_id = env order by day desc limit 1) anchor`,
       sql<{ env_id: string; position: number; hash: string }[]>`
-        select env_id, position, encode(hash, 'hex') as hash from audit where audit_id = any(${[...marks.values()].map(({ audit_id }) => audit_id)}::uuid[])`,
+        select env_id, position, encode(hash, 'hex') as hash from audit
+          where audit_id = any(${[...marks.values()].map(({ audit_id }) => audit_id)}::uuid[])`,
       sql<Signed[]>`
-        select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+        select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at,
+          key_id, encode(signature, 'hex') as signature
         from audit_cuts where env_id = any(${envIds}::uuid[])`,
     ]);
     const newest = new Map(anchors.map(anchor => [anchor.env_id, anchor]));

@@ -35,7 +35,9 @@ export class AuditWitness implements Disposable {
     file.exec(`
       pragma journal_mode = wal;
       pragma synchronous = normal;
-      create table if not exists marks (env_id text, day text, position integer not null, audit_id text not null, hash text not null, primary key (env_id, day)) without rowid;
+      create table if not exists marks (
+        env_id text, day text, position integer not null, audit_id text not null, hash text not null, primary key (env_id, day)
+      ) without rowid;
       create table if not exists begun (one integer primary key check (one = 1), since text not null)`);
     const { changes } = file.prepare('insert into begun values (1, ?) on conflict do nothing').run(now.toISOString());
     const { since } = file.prepare('select since from begun').get() as { since: string };
@@ -77,7 +79,8 @@ export class AuditWitness implements Disposable {
   note(seen: readonly Witnessed[], cuts: readonly Pick<Witnessed, 'env_id' | 'position'>[]): void {
     if (seen.length === 0 && cuts.length === 0) return;
     const add = this.#file.prepare(`insert into marks (env_id, day, position, audit_id, hash) values (?, ?, ?, ?, ?)
-      on conflict do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash where excluded.position > marks.position`);
+      on conflict do update set position = excluded.position, audit_id = excluded.audit_id, hash = excluded.hash
+        where excluded.position > marks.position`);
     const forget = this.#file.prepare('delete from marks where env_id = ? and position < ?');
     this.#file.exec('begin immediate');
     try {

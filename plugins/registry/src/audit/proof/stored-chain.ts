@@ -31,21 +31,26 @@ export class StoredChain {
 
   rows(envId: string, after: string): Promise<(AuditRow & { hash: string })[]> {
     return this.#ctx.db.sql`
-      select env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor, resource::text as resource, outcome,
-             details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key, encode(hash, 'hex') as hash
-      from audit where (env_id, audit_id) > (${envId}::uuid, ${after}::uuid) and env_id <= ${envId}::uuid order by env_id, audit_id limit 1000`;
+      select env_id, position, audit_id, (extract(epoch from ts) * 1000)::bigint as ts, service, action, actor::text as actor,
+        resource::text as resource, outcome,
+             details::text as details, correlation_id, (extract(epoch from occurred_at) * 1000)::bigint as occurred_at, delivery_key,
+               encode(hash, 'hex') as hash
+      from audit where (env_id, audit_id) > (${envId}::uuid, ${after}::uuid) and env_id <= ${envId}::uuid order by env_id, audit_id
+        limit 1000`;
   }
 
   async anchors(envId: string, after: number, to: number): Promise<ReadonlyMap<number, Signed>> {
     const rows = await this.#ctx.db.sql<Signed[]>`
-      select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+      select env_id, position, previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from signed_at) * 1000)::bigint as at,
+        key_id, encode(signature, 'hex') as signature
       from audit_anchors where env_id = ${envId} and position > ${after} and position <= ${to}`;
     return new Map(rows.map(row => [row.position, row]));
   }
 
   async cut(envId: string): Promise<Signed | undefined> {
     const [cut] = await this.#ctx.db.sql<Signed[]>`
-      select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at, key_id, encode(signature, 'hex') as signature
+      select env_id, position, 0 as previous, audit_id, encode(hash, 'hex') as hash, (extract(epoch from cut_at) * 1000)::bigint as at,
+        key_id, encode(signature, 'hex') as signature
       from audit_cuts where env_id = ${envId}`;
     return cut;
   }

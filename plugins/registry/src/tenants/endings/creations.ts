@@ -41,7 +41,13 @@ export class Creations {
     const { sql } = tx;
     // As much of the caller as the audit row needs when another process has to write it.
     const { subject, userId } = caller;
-    await sql`insert into creations ${sql.row({ subject_kind: kind, subject_id: id, org_id: orgId, caller: sql.json({ kind: caller.kind, subject, ...(userId ? { userId } : {}) }), correlation_id: correlationId })}`;
+    await sql`insert into creations ${sql.row({
+      subject_kind: kind,
+      subject_id: id,
+      org_id: orgId,
+      caller: sql.json({ kind: caller.kind, subject, ...(userId ? { userId } : {}) }),
+      correlation_id: correlationId,
+    })}`;
   }
 
   /** Makes the access model, then lets the world know; without an access model the record goes again and a retry starts clean. */
@@ -92,7 +98,8 @@ export class Creations {
     for (let after = NO_ID; ; ) {
       const left = await db.sql<Row[]>`
         select subject_kind, subject_id, caller, correlation_id from creations
-        where started_at < now() - make_interval(secs => ${ABANDONED_S}) and subject_id > ${after}::uuid order by subject_id limit ${BATCH}`;
+        where started_at < now() - make_interval(secs => ${ABANDONED_S}) and subject_id > ${after}::uuid order by subject_id
+          limit ${BATCH}`;
       await this.#recover(left, signal);
       const last = left.at(-1);
       if (signal.aborted || !last || left.length < BATCH) return;

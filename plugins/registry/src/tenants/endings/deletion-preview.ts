@@ -59,7 +59,8 @@ export class DeletionPreview {
 
   async #appHosts(orgId: string, envId: string | null): Promise<string[]> {
     const rows = await this.#ctx.db.sql<{ hostname: string }[]>`
-      select hostname from hostnames where org_id = ${orgId} and app_instance_id is not null and (${envId}::uuid is null or env_id = ${envId}::uuid) order by hostname limit ${SHOWN}`;
+      select hostname from hostnames where org_id = ${orgId} and app_instance_id is not null
+        and (${envId}::uuid is null or env_id = ${envId}::uuid) order by hostname limit ${SHOWN}`;
     return rows.map(({ hostname }) => hostname);
   }
 
@@ -74,7 +75,8 @@ export class DeletionPreview {
         (select count(*)::int from custom_domains join app_instances using (app_instance_id) join gone using (env_id)) as custom_domains,
         (select count(*)::int from invitations where ${envId}::uuid is null and org_id = ${orgId} and status = 'pending') as invitations,
         (select count(*)::int from service_enablement join gone using (env_id)) as services,
-        (select count(*)::int from branding where subject_id in (select env_id from gone) or (${envId}::uuid is null and subject_id = ${orgId})) as branding,
+        (select count(*)::int from branding where subject_id in (select env_id from gone)
+          or (${envId}::uuid is null and subject_id = ${orgId})) as branding,
         (select count(*)::int from policy_sets join gone using (env_id) where origin = 'tenant') as policy_sets,
         (select count(*)::int from policy_relations join gone using (env_id)) as relations,
         (select count(*)::int from policy_attributes join gone using (env_id)) as attributes`;

@@ -32,12 +32,16 @@ export class Unfinished {
       { list: 'unfinished', order: { since: 'time', id: 'id' } },
       ({ where, order, limit }) => this.#ctx.db.sql<Row[]>`
       select * from (
-        select c.subject_id as id, c.subject_kind as kind, c.org_id, coalesce(e.slug, o.slug) as name, 'create' as work, c.started_at as since, 0 as attempts, null::timestamptz as next_try_at,
+        select c.subject_id as id, c.subject_kind as kind, c.org_id, coalesce(e.slug, o.slug) as name, 'create' as work,
+          c.started_at as since, 0 as attempts, null::timestamptz as next_try_at,
           'its process died before the access model was made: archive or delete it, then create it again' as blocked_by
-        from creations c join orgs o using (org_id) left join envs e on e.env_id = c.subject_id where c.started_at < now() - make_interval(secs => ${ABANDONED_S})
+        from creations c join orgs o using (org_id) left join envs e on e.env_id = c.subject_id
+          where c.started_at < now() - make_interval(secs => ${ABANDONED_S})
         union all
-        select id, kind, org_id, name, 'clean_up', since, attempts, next_try_at, blocked_by from jsonb_to_recordset(${this.#ctx.db.sql.json(waiting)})
-          as row(id uuid, kind text, org_id uuid, name text, since timestamptz, attempts int, next_try_at timestamptz, blocked_by text)) unfinished
+        select id, kind, org_id, name, 'clean_up', since, attempts, next_try_at, blocked_by
+          from jsonb_to_recordset(${this.#ctx.db.sql.json(waiting)})
+          as row(id uuid, kind text, org_id uuid, name text, since timestamptz, attempts int, next_try_at timestamptz,
+            blocked_by text)) unfinished
       where ${where} order by ${order} limit ${limit}`,
     );
   }

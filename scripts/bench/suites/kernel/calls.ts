@@ -1,6 +1,6 @@
 import { defineContract, definePlugin, post, Type } from '@platform/sdk';
 import { as, boot } from '@platform/testing';
-import { microseconds, type Row } from '../row.ts';
+import { microseconds, type Row } from '../../row.ts';
 
 const Thing = Type.Object({ id: Type.String(), name: Type.String(), tags: Type.Array(Type.String()), count: Type.Integer() });
 const echo = defineContract({

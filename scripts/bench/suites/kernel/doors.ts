@@ -1,7 +1,7 @@
-import { Platform } from '../../../e2e/fixtures/platform.ts';
-import { BrowserSession } from './browser-session.ts';
-import { Crowd, type CrowdSize } from '../load/crowd.ts';
-import { median, quantile, type Row } from '../row.ts';
+import { Platform } from '../../../../e2e/fixtures/platform.ts';
+import { BrowserSession } from '../faces/browser-session.ts';
+import { Crowd, type CrowdSize } from '../../load/crowd.ts';
+import { median, quantile, type Row } from '../../row.ts';
 
 const PASSWORD = 'a bench of oak and iron 9';
 /** How many times as long an answer may take as on a quiet platform (F-17). */

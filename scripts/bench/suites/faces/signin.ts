@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright';
-import { openBrowser } from '../../../e2e/fixtures/browser/browser.ts';
-import { Platform } from '../../../e2e/fixtures/platform.ts';
-import { median, type Row } from '../row.ts';
+import { openBrowser } from '../../../../e2e/fixtures/browser/browser.ts';
+import { Platform } from '../../../../e2e/fixtures/platform.ts';
+import { median, type Row } from '../../row.ts';
 
 const LOADS = 11;
 /** A phone of some years, beside this machine. */

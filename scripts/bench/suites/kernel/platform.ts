@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
-import { Platform } from '../../../e2e/fixtures/platform.ts';
-import { BrowserSession } from './browser-session.ts';
-import { DirectService } from '../load/direct-service.ts';
-import { median, type Row } from '../row.ts';
+import { Platform } from '../../../../e2e/fixtures/platform.ts';
+import { BrowserSession } from '../faces/browser-session.ts';
+import { DirectService } from '../../load/direct-service.ts';
+import { median, type Row } from '../../row.ts';
 
 const PASSWORD = 'a bench of oak and iron 9';
-const DIST = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
+const DIST = fileURLToPath(new URL('../../../../console/dist/', import.meta.url));
 
 /** Starts, memory, sign-in and the proxied path of the whole platform, all plugins in one process. */
 export async function* platformRows(): AsyncGenerator<Row> {

@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
-import type { Asked, Server } from '../load/resolve-server.ts';
-import { median, type Row } from '../row.ts';
+import type { Asked, Server } from '../../load/resolve-server.ts';
+import { median, type Row } from '../../row.ts';
 
 const HOST = 'sys.ops.sys.localhost';
 const CONNECTIONS = 64;
@@ -21,7 +21,7 @@ interface Pace {
  * With BENCH_PROFILE set to a folder, that process leaves its CPU profile there.
  */
 export async function* resolveRows(): AsyncGenerator<Row> {
-  const child = fork(fileURLToPath(new URL('../load/resolve-server.ts', import.meta.url)), {
+  const child = fork(fileURLToPath(new URL('../../load/resolve-server.ts', import.meta.url)), {
     execArgv: [
       ...process.execArgv,
       ...(process.env['BENCH_PROFILE'] ? ['--cpu-prof', `--cpu-prof-dir=${process.env['BENCH_PROFILE']}`] : []),

@@ -1,8 +1,8 @@
-import { newId } from '../../../kernel/base/ids.ts';
-import type { Identity } from '../../../kernel/identity/tokens/verifier.ts';
-import type { PolicySet } from '../../../kernel/policy/policy-data.ts';
-import { PolicyEngine } from '../../../kernel/policy/policy-engine.ts';
-import { microseconds, type Row } from '../row.ts';
+import { newId } from '../../../../kernel/base/ids.ts';
+import type { Identity } from '../../../../kernel/identity/tokens/verifier.ts';
+import type { PolicySet } from '../../../../kernel/policy/policy-data.ts';
+import { PolicyEngine } from '../../../../kernel/policy/policy-engine.ts';
+import { microseconds, type Row } from '../../row.ts';
 
 const ENV = newId();
 const ACTIONS = Array.from({ length: 80 }, (_, index) => `sample:thing${index}:read`);

@@ -2,7 +2,7 @@ import { createServer, request, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ServiceApp, type ServiceAppOptions } from '@platform/kernel/http/service-app';
 import { defineContract, get, Type } from '@platform/sdk';
-import { median, type Row } from '../row.ts';
+import { median, type Row } from '../../row.ts';
 
 const Thing = Type.Object({ id: Type.String(), name: Type.String(), tags: Type.Array(Type.String()), count: Type.Integer() });
 const THING = { id: 'a', name: 'thing', tags: ['x', 'y', 'z'], count: 3 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
-import type { Ready } from '../../../e2e/fixtures/platform.ts';
+import type { Ready } from '../../../../e2e/fixtures/platform.ts';
 
 /** A person's HTTP client: one cookie jar, redirects by hand, the platform's root trusted and nothing else. */
 export class BrowserSession implements AsyncDisposable {
