@@ -8,6 +8,8 @@ export interface RequestScope {
   subject?: string | undefined;
   /** The key that the request came under, when it is one that must not take effect twice (G-K-03). */
   keyed?: KeyedRequest | undefined;
+  /** Whether it has written to the audit trail. */
+  audited?: boolean;
 }
 
 /** A caller's `Idempotency-Key`; `marked` once a transaction of the request has committed with it. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { AnyContract, AnyPlugin, Client, ProcessHost } from '@platform/sdk';
+import type { AnyContract, AnyPlugin, Client } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
@@ -9,69 +9,40 @@ import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import type { ServiceInstance } from '@platform/kernel/host/service/service-instance';
 import type { Outgoing } from '@platform/kernel/http/operation-call';
 import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
+import { currentScope } from '@platform/kernel/telemetry/request-scope';
 import { parseScopes } from '@platform/kernel/identity/tokens/scope-name';
 import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors';
-import { callerOf } from './caller-of.ts';
+import { callerOf } from './calls/caller-of.ts';
+import type { BootOptions } from './boot-options.ts';
 import { Coverage } from './coverage.ts';
-import { type DirectCaller, directCall, type DirectInput, peerOf } from './direct-call.ts';
+import type { DoorRequest } from './calls/door-request.ts';
+import { type DirectCaller, directCall, type DirectInput, peerOf } from './calls/direct-call.ts';
 import { type LogLine, readLog } from './log-lines.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
 import { stubbedServices } from './stubbed-services.ts';
 import { servicePool } from './service-pool.ts';
 import { type DeliveryOptions, type SeenEvent, TestBus } from './test-bus.ts';
-import { type WireAnswer, type WireRequest, wireAnswer, wireRequest } from './wire-request.ts';
+import { type WireAnswer, type WireRequest, wireAnswer, wireRequest } from './calls/wire-request.ts';
 import { openTestStores, type TestStores } from './stores.ts';
-
-/** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
-export type Stubs<U extends Readonly<Record<string, AnyContract>>> = { readonly [K in keyof U]?: Partial<Client<U[K]>> };
-
-export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
-  readonly stubs?: Stubs<U>;
-  readonly environment?: Readonly<Record<string, string>>;
-  /** Further manifests the process knows: the catalog a service would see in production. */
-  readonly manifests?: readonly Manifest[];
-  /** Real services in the same process, where the plugin's neighbours matter as they are. */
-  readonly beside?: readonly { readonly plugin: object; readonly environment?: Readonly<Record<string, string>> }[];
-  /** Services of `uses`, by id, that are not stubbed: another booted host on the same stores serves them over the wire, or nobody does. */
-  readonly elsewhere?: readonly string[];
-  /** The machine's processes, for the plugin that watches over them. */
-  readonly processes?: ProcessHost;
-  /** Stores to use instead of fresh ones; they stay the caller's. */
-  readonly stores?: TestStores;
-  /** What the log keeps; warnings and worse unless said otherwise. */
-  readonly logLevel?: 'debug' | 'info' | 'warn';
-}
-
-/** A request to a door, and who sends it: a persona with a token of its own, or with any other. */
-export interface DoorRequest {
-  readonly method?: string;
-  readonly persona?: Persona;
-  readonly token?: string;
-  readonly headers?: Record<string, string | string[]>;
-  readonly body?: WireRequest['body'];
-  readonly as?: { cert: string; key: string };
-  readonly host?: string;
-  /** Cuts the connection before the end of the body. */
-  readonly cut?: boolean;
-}
 
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly clock = new ManualClock(Date.now());
   readonly mint = new TokenMint(() => this.clock.now().getTime());
-  readonly coverage: Coverage;
   readonly manifest: Manifest;
   readonly audits: Readonly<Record<string, unknown>>[] = [];
   process!: PlatformProcess;
   stores!: TestStores;
   readonly #personas = new Map<string, Persona>();
   readonly #owned = new DisposalStack();
+  /** By service: the one under test, and those beside it. */
+  readonly #coverages = new Map<string, Coverage>();
   readonly #events: TestBus;
   #pool: PostgresPool | undefined;
 
   private constructor(plugin: AnyPlugin) {
     this.manifest = manifestOf(plugin.contract, '0.0.0-test');
-    this.coverage = new Coverage(this.manifest);
+    this.#coverages.set(this.manifest.id, new Coverage(this.manifest));
     this.#events = new TestBus(this.manifest, name => this.coverage.emitted(name));
   }
 
@@ -95,7 +66,10 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     const services = [{ plugin: plugin as object, environment: options.environment }, ...(options.beside ?? [])].map(
       ({ plugin: each, environment = {} }) => loaded(each as AnyPlugin, environment),
     );
-    for (const { manifest } of services) await stores.ensureService(manifest.id);
+    for (const { manifest } of services) {
+      if (!this.#coverages.has(manifest.id)) this.#coverages.set(manifest.id, new Coverage(manifest));
+      await stores.ensureService(manifest.id);
+    }
     this.process = await PlatformProcess.start({
       bootstrap: {
         domain: 'localhost',
@@ -124,7 +98,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       }),
       jwks: async () => this.mint.jwks,
       issuers: async issuer => environmentOf(issuer),
-      seen: service => (operation, status, problem) => service === this.manifest.id && this.coverage.seen(operation, status, problem),
+      seen: service => (operation, status, problem) =>
+        this.#coverages.get(service)?.seen(operation, status, problem, currentScope()?.audited),
     });
     this.#owned.own(this.process);
   }
@@ -231,6 +206,11 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return { cert: leaf.chain, key: leaf.key as string };
   }
 
+  /** What this run has seen of the contract. */
+  get coverage(): Coverage {
+    return this.#coverages.get(this.manifest.id) as Coverage;
+  }
+
   /** What reached the bus, oldest first. */
   get bus(): SeenEvent[] {
     return this.#events.seen;
@@ -263,6 +243,9 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using _owned = this.#owned;
+    const folder = process.env['PLATFORM_COVERAGE'];
+    if (folder) for (const coverage of this.#coverages.values()) coverage.leave(folder);
+    this.#coverages.clear();
     await this.process?.drain();
   }
 }

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
 import type { AnyContract } from '@platform/sdk';
-import type { BootOptions } from './boot.ts';
+import type { BootOptions } from './boot-options.ts';
 import { answerPromises } from './conformance/answer-promises.ts';
 import { ConformanceSubject } from './conformance/conformance-subject.ts';
 import { contractPromises } from './conformance/contract-promises.ts';

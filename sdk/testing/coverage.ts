@@ -1,45 +1,72 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Manifest } from '@platform/kernel/base/manifest';
+import { newId } from '@platform/kernel/base/ids';
 
-/** Which promises of a contract a test run has seen kept: routes, problems, events (house 19). */
+const CHANGES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+/** What a test run has seen of a contract, and what it has not. */
+export interface ContractCoverage {
+  readonly service: string;
+  readonly routes: readonly string[];
+  readonly problems: readonly string[];
+  readonly events: readonly string[];
+  /** Routes that change something and wrote an entry of the audit trail in the same request. */
+  readonly audits: readonly string[];
+}
+
+/** Which promises of a contract a test run has seen kept: routes, problems, events, entries of the trail (house 19). */
 export class Coverage {
   readonly #manifest: Manifest;
   readonly #routes = new Set<string>();
   readonly #problems = new Set<string>();
   readonly #events = new Set<string>();
+  readonly #audits = new Set<string>();
 
   constructor(manifest: Manifest) {
     this.#manifest = manifest;
   }
 
-  seen(operation: string, status: number, problem: string | undefined): void {
-    if (problem !== undefined) this.#problems.add(problem);
-    else if (status < 400) this.#routes.add(operation);
+  /** @param audited whether the request wrote to the audit trail */
+  seen(operation: string, status: number, problem: string | undefined, audited = false): void {
+    if (problem !== undefined) return void this.#problems.add(problem);
+    if (status >= 400) return;
+    this.#routes.add(operation);
+    if (audited) this.#audits.add(operation);
   }
 
   emitted(event: string): void {
     this.#events.add(event);
   }
 
-  /** What nobody has tested yet. */
-  missing(): { routes: string[]; problems: string[]; events: string[] } {
-    const { routes, problems, events } = this.#manifest;
+  /** All that the contract promises. */
+  get promised(): ContractCoverage {
+    const { id, routes, problems, events } = this.#manifest;
     const requests = Object.entries(routes).filter(([, { door }]) => door === 'request');
     return {
-      routes: requests.map(([name]) => name).filter(name => !this.#routes.has(name)),
-      problems: Object.keys(problems).filter(code => !this.#problems.has(code)),
-      events: Object.keys(events).filter(name => !this.#events.has(name)),
+      service: id,
+      routes: requests.map(([name]) => name),
+      problems: Object.keys(problems),
+      events: Object.keys(events),
+      audits: requests.filter(([, { method }]) => CHANGES.has(method)).map(([name]) => name),
     };
   }
 
-  /** One line: `sys: routes 41/43, problems 17/19, events 12/12`. */
-  toString(): string {
-    const { routes, problems, events } = this.#manifest;
-    const missing = this.missing();
-    const requests = Object.values(routes).filter(({ door }) => door === 'request').length;
-    const of = (all: number, absent: readonly string[]) => `${all - absent.length}/${all}`;
-    return `${this.#manifest.id}: routes ${of(requests, missing.routes)}, problems ${of(
-      Object.keys(problems).length,
-      missing.problems,
-    )}, events ${of(Object.keys(events).length, missing.events)}`;
+  /** What was seen of it. */
+  get kept(): ContractCoverage {
+    const { service, ...promised } = this.promised;
+    return {
+      service,
+      routes: promised.routes.filter(name => this.#routes.has(name)),
+      problems: promised.problems.filter(code => this.#problems.has(code)),
+      events: promised.events.filter(name => this.#events.has(name)),
+      audits: promised.audits.filter(name => this.#audits.has(name)),
+    };
+  }
+
+  /** Leaves what it knows in a folder, for whoever adds up all test files: `scripts/coverage.ts`. */
+  leave(folder: string): void {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${newId()}.json`), JSON.stringify({ promised: this.promised, kept: this.kept }));
   }
 }

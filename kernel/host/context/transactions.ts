@@ -96,7 +96,7 @@ export class Transactions {
   };
 
   #tx(open: Open): Tx<AnyContract> {
-    const { sql, ends, events } = open;
+    const { sql, ends } = open;
     return {
       sql,
       emit: (event, envId, payload, hold) =>
@@ -107,9 +107,14 @@ export class Transactions {
       cancel: async (name, key) => cancelTask(sql, name as string, key),
       release: async hold => void (await release(sql, hold)),
       drop: async hold => void (await drop(sql, hold)),
-      audit: async entry =>
-        events.add([{ ...this.#announced(entry.envId), event_type: AUDIT_EVENT, stream_family: 'audit', payload: auditPayload(entry) }]),
+      audit: entry => this.#audit(open, entry),
     };
+  }
+
+  async #audit({ events }: Open, entry: AuditEntry): Promise<void> {
+    const scope = currentScope();
+    if (scope) scope.audited = true;
+    await events.add([{ ...this.#announced(entry.envId), event_type: AUDIT_EVENT, stream_family: 'audit', payload: auditPayload(entry) }]);
   }
 
   async #emit({ events }: Open, event: string, entries: readonly (EmitEntry<unknown> & { readonly hold?: string })[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { AnyContract, AnyRoute } from '@platform/sdk';
 import { gateActions } from '@platform/kernel/http/operation';
-import { boot, type BootOptions, type BootedHost } from '../boot.ts';
+import { boot, type BootedHost } from '../boot.ts';
+import type { BootOptions } from '../boot-options.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 type NamedRoute = readonly [name: string, route: AnyRoute];

@@ -30,8 +30,6 @@ export function lifePromises(subject: ConformanceSubject): void {
       expect([answer.status, answer.json['code']]).toEqual([503, 'draining']);
       expect(answer.headers['retry-after']).toBeDefined();
       await host[Symbol.asyncDispose]();
-      // Which promises these checks alone have seen kept; the plugin's own tests bring the rest.
-      process.stdout.write(`contract coverage of ${host.coverage}\n`);
     });
   });
 }

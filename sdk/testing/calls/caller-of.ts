@@ -1,4 +1,4 @@
-import type { Persona } from './persona.ts';
+import type { Persona } from '../persona.ts';
 
 /** A persona as a handler sees it. */
 export function callerOf(persona: Persona) {

@@ -2,7 +2,8 @@ import { isProblem } from '@platform/sdk';
 import { newId } from '@platform/kernel/base/ids';
 import type { Incoming, Outgoing } from '@platform/kernel/http/operation-call';
 import type { ServiceApp } from '@platform/kernel/http/service-app';
-import type { Persona } from './persona.ts';
+import { inScope } from '@platform/kernel/telemetry/request-scope';
+import type { Persona } from '../persona.ts';
 
 /** What a caller says with an operation. */
 export interface DirectInput {
@@ -27,18 +28,20 @@ export async function directCall(
   { params = {}, query = {}, body, targetEnvId, headers, signal = new AbortController().signal }: DirectInput,
   { caller, refused }: { caller: DirectCaller; refused: (status: number, code: string) => void },
 ): Promise<Outgoing> {
+  const correlationId = `test-${newId()}`;
+  const incoming = {
+    ...caller,
+    params,
+    query,
+    headers: { ...(targetEnvId ? { 'x-platform-target-env-id': targetEnvId } : {}), ...headers },
+    body: async () => (body === undefined ? undefined : JSON.parse(JSON.stringify(body))),
+    correlationId,
+    signal: () => signal,
+    ip: '127.0.0.1',
+    tenant: {},
+  };
   try {
-    return await app.call(name, {
-      ...caller,
-      params,
-      query,
-      headers: { ...(targetEnvId ? { 'x-platform-target-env-id': targetEnvId } : {}), ...headers },
-      body: async () => (body === undefined ? undefined : JSON.parse(JSON.stringify(body))),
-      correlationId: `test-${newId()}`,
-      signal: () => signal,
-      ip: '127.0.0.1',
-      tenant: {},
-    });
+    return await inScope({ correlationId, service: app.manifest.id }, () => app.call(name, incoming));
   } catch (error) {
     if (isProblem(error)) refused(error.status, error.code);
     throw error;
