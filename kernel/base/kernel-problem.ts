@@ -27,6 +27,7 @@ export const KERNEL_PROBLEMS = {
   idempotency_answer_gone: { status: 409, title: 'The first request took effect; its answer is gone', retry: 'never' },
   platform_origin_row: { status: 409, title: 'The platform manages this row', retry: 'never' },
   precondition_failed: { status: 412, title: 'The resource has changed', retry: 'never' },
+  precondition_unsupported: { status: 412, title: 'This has no version that If-Match could name', retry: 'never' },
   body_timeout: { status: 408, title: 'The body did not come in time', retry: 'later' },
   body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },
   misdirected: { status: 421, title: 'This listener does not serve that host', retry: 'never' },

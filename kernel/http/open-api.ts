@@ -4,6 +4,7 @@ import type { Manifest } from '../base/manifest.ts';
 import { gateActions } from './operation.ts';
 
 const COMMON = ['validation_failed', 'unauthenticated', 'policy_denied'] as const;
+const VERSIONED = ['precondition_failed'] as const;
 
 /** OpenAPI 3.1 of a service: JSON Schema goes in unchanged, gates become security, problems become responses (house 8). */
 export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyRoute>>): object {
@@ -34,7 +35,7 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
 function operation(manifest: Manifest, name: string, { path, options }: AnyRoute): object {
   const actions = gateActions(options.gate);
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
-  const kernel = COMMON.filter(code => actions || code === 'validation_failed').map(
+  const kernel = [...COMMON.filter(code => actions || code === 'validation_failed'), ...(options.ifMatch ? VERSIONED : [])].map(
     code => [code, KERNEL_PROBLEMS[code] as ProblemDecl] as const,
   );
   const problems = new Map<number, string[]>();
@@ -66,6 +67,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
       ...(options.env && options.env !== 'any'
         ? [{ name: 'target_env_id', in: 'query', required: options.env === 'target', schema: { type: 'string' } }]
         : []),
+      ...(options.ifMatch ? [{ name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }] : []),
     ],
     ...(options.body ? { requestBody: { required: true, content: { 'application/json': { schema: options.body } } } } : {}),
     responses: {

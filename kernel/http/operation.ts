@@ -8,6 +8,7 @@ import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
 import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
+import { isPassedOver, versionsOf } from './precondition.ts';
 import { closed, readQuery, Validator } from './schema/schema.ts';
 import type { Incoming, Outgoing } from './operation-call.ts';
 
@@ -101,6 +102,7 @@ export class Operation {
       await this.#requireThere(env, identity);
       await this.#requireActive(env, identity, incoming);
     }
+    this.#requireVersioned(incoming);
     const raw = this.route.door !== 'request' && this.route.options.query === undefined;
     const query = raw ? {} : this.#readQuery(incoming.query);
     const body = this.route.door === 'request' ? await this.#readBody(incoming) : undefined;
@@ -134,6 +136,10 @@ export class Operation {
   async #answer(request: Request): Promise<Outgoing> {
     const { options } = this.route;
     const answer = await this.#handler(request);
+    if (!SAFE.has(this.route.method) && isPassedOver(request.ifMatch))
+      throw kernelProblem('answer_invalid', {
+        cause: new Error(`${this.name} declares ifMatch and did not compare it: ctx.requireVersion is missing`),
+      });
     const { value, status, headers } = isReply(answer) ? answer : { value: answer, status: undefined, headers: undefined };
     if (this.#returns && value !== undefined && !this.#returns.check(value)) {
       throw kernelProblem('answer_invalid', {
@@ -217,6 +223,13 @@ export class Operation {
     )
       return;
     await this.#host.environments?.requireActive(env);
+  }
+
+  /** A condition that nobody compares would be passed over, and somebody's change lost (G-K-03). */
+  #requireVersioned({ headers }: Incoming): void {
+    const { door, method, options } = this.route;
+    if (door !== 'request' || SAFE.has(method) || options.ifMatch || versionsOf(headers['if-match']) === undefined) return;
+    throw kernelProblem('precondition_unsupported', { detail: 'Send this without If-Match; the record that has the ETag takes it.' });
   }
 
   #readQuery(source: Incoming['query']): unknown {

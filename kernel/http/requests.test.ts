@@ -407,6 +407,18 @@ describe('the version of a record', () => {
       expect([answer.status, answer.json['code'], answer.headers['etag']]).toEqual([412, 'precondition_failed', '"3"']);
     }
   });
+
+  test('G-K-03 If-Match is never passed over: what has no version refuses it, and a change that did not compare it is a fault of ours', async () => {
+    const send = (method: string, path: string, body?: string) =>
+      host.fetch(path, { method, persona: writer, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
+    const before = world.calls.length;
+    for (const refused of [await send('POST', '/v1/things', '{"name":"unversioned"}'), await send('POST', '/v1/things/t1/archive')])
+      expect([refused.status, refused.json['code']]).toEqual([412, 'precondition_unsupported']);
+    expect(world.calls.slice(before)).toEqual([]);
+    expect((await host.fetch('/v1/things/t1', { persona: reader, headers: { 'if-match': '"1"' } })).status).toBe(200);
+    const forgotten = await send('DELETE', '/v1/things/t1');
+    expect([forgotten.status, forgotten.json['code']]).toEqual([500, 'answer_invalid']);
+  });
 });
 
 describe('the state of an environment', () => {

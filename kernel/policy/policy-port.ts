@@ -16,7 +16,9 @@ export interface PolicyPort {
   putAttributes(
     row: Pick<Attribute, 'env_id' | 'service' | 'principal'> & { values: AttributeValues } & PolicyWriter,
   ): Promise<AttributeChange>;
-  remove(row: { kind: PolicyKind; env_id: string; service: string; id: string } & PolicyWriter): Promise<void>;
+  remove(
+    row: { kind: PolicyKind; env_id: string; service: string; id: string; if_match?: readonly number[] } & PolicyWriter,
+  ): Promise<void>;
 }
 
 interface NewPolicySet {

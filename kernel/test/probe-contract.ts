@@ -91,9 +91,11 @@ export const probe = defineContract({
       gate: 'probe:things:write',
       env: 'own',
       body: Type.Object({ name: Type.String({ minLength: 1 }) }),
+      ifMatch: true,
       returns: Thing,
     }),
-    removeThing: del('/v1/things/{thing_id}', { summary: 'Remove a thing', gate: 'probe:things:write' }),
+    /** Says that it compares `If-Match`, and forgets to. */
+    removeThing: del('/v1/things/{thing_id}', { summary: 'Remove a thing', gate: 'probe:things:write', ifMatch: true }),
     archiveThing: post('/v1/things/{thing_id}/archive', { summary: 'Archive', gate: 'probe:things:write' }),
     readThing: get('/v1/things/{thing_id}', { summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type AnyContract, type Context, ProblemError, type ProcessHost, type SigningAuthority } from '@platform/sdk';
 import { TimedCache } from '../../base/cache.ts';
 import type { Manifest } from '../../base/manifest.ts';
-import { kernelProblem } from '../../base/kernel-problem.ts';
 import { page } from '../../http/paging.ts';
+import { requireVersion } from '../../http/precondition.ts';
 import { cronTimes } from '../../work/cron-times.ts';
 import { reseal } from '../../work/reseal.ts';
 import { secretsPort } from '../../secrets/secrets-port.ts';
@@ -101,11 +101,6 @@ async function listen(
   });
   return fd !== undefined;
 }
-
-const requireVersion: Context<AnyContract>['requireVersion'] = (ifMatch, version) => {
-  if (ifMatch && !ifMatch.includes(version))
-    throw kernelProblem('precondition_failed', { detail: 'Read it again and repeat the change.', headers: { etag: `"${version}"` } });
-};
 
 function declaredProblem(manifest: Manifest, code: string, more: ConstructorParameters<typeof ProblemError>[3]): ProblemError {
   const decl = manifest.problems[code];

@@ -1,5 +1,6 @@
 import { type Caller, isProblem, type Logger, ProblemError, type Request, reply } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
+import { noteCompared } from '../../http/precondition.ts';
 import { policyFaults } from '../../policy/cedar.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import { inquire, splitOnce } from '../../policy/policy-inquiry.ts';
@@ -72,13 +73,15 @@ export class AdministeredPolicies {
 
   async remove(kind: PolicyKind, request: AdminRequest, id: string): Promise<unknown> {
     const { service: own, tell } = this.#options;
-    const { targetEnvId } = request;
+    const { targetEnvId, ifMatch } = request;
     const service = this.#serviceOf(request);
     const gone =
       kind === 'policy-sets' && tell
         ? (await this.#port.snapshot(service, targetEnvId)).sets.find(({ policy_set_id }) => policy_set_id === id)
         : undefined;
-    await this.#port.remove({ kind, env_id: targetEnvId, service, id, ...policyWriter(request.caller) });
+    const condition = ifMatch ? { if_match: ifMatch } : {};
+    await this.#port.remove({ kind, env_id: targetEnvId, service, id, ...condition, ...policyWriter(request.caller) });
+    noteCompared(ifMatch);
     if (gone && service === own)
       await tell?.(targetEnvId, { service, policy_set: null, deleted_id: id, version: gone.version + 1, mode: gone.mode, seeded: false });
     await this.#changed(kind, request);
@@ -134,6 +137,7 @@ export class AdministeredPolicies {
       ...(ifMatch ? { if_match: ifMatch } : {}),
       ...policyWriter(caller),
     });
+    noteCompared(ifMatch);
     if (service === own) await tell?.(targetEnvId, { service, policy_set: set, version: set.version, mode: set.mode, seeded: false });
     return set;
   }

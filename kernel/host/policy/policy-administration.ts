@@ -43,7 +43,9 @@ function rowRoutes(
   const { body, member } = POLICY_KINDS[kind];
   const admin = `${service}:policy:admin`;
   const shown = { query, env: 'target', hidden: !keepsAll } as const;
-  const written = { gate: admin, ...shown, body, limit: LIMIT } as const;
+  // Sets alone have a version (G-K-10).
+  const versioned = kind === 'policy-sets' ? ({ ifMatch: true } as const) : {};
+  const written = { gate: admin, ...shown, ...versioned, body, limit: LIMIT } as const;
   const apply = (request: AdminRequest) => policies.apply(kind, request);
   return {
     [`${member}List`]: mounted(
@@ -52,7 +54,7 @@ function rowRoutes(
     ),
     [`${member}Write`]: mounted(post(path, { summary: `Write ${kind}`, ...written }), apply),
     [`${member}Put`]: mounted(put(path, { summary: `Replace ${kind}`, ...written }), apply),
-    [`${member}Delete`]: mounted(del(path, { summary: `Delete ${kind}`, gate: admin, ...shown }), async request =>
+    [`${member}Delete`]: mounted(del(path, { summary: `Delete ${kind}`, gate: admin, ...shown, ...versioned }), async request =>
       request.query.id ? policies.remove(kind, request, request.query.id) : missing(''),
     ),
   };

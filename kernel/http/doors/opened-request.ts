@@ -1,5 +1,6 @@
 import type { Request } from '@platform/sdk';
 import type { Incoming } from '../operation-call.ts';
+import { versionsOf } from '../precondition.ts';
 
 /**
  * A request as its handler sees it. A class for its one getter: in a literal, a getter gives every object a shape of its own, and such
@@ -41,13 +42,4 @@ export class OpenedRequest implements Request {
   get signal(): AbortSignal {
     return this.#signal();
   }
-}
-
-/** Versions that an `If-Match` names. A weak or foreign tag matches nothing (RFC 9110, 13.1.1); `*` takes whatever is there. */
-function versionsOf(header: string | undefined): readonly number[] | undefined {
-  if (header === undefined || header.trim() === '*') return undefined;
-  return header.split(',').flatMap(tag => {
-    const version = /^"(\d{1,9})"$/.exec(tag.trim())?.[1];
-    return version === undefined ? [] : [Number(version)];
-  });
 }

@@ -81,7 +81,7 @@ describe('gateways', () => {
     }
   });
 
-  test('NTF-037 NTF-050 are made, changed under their version, listed and removed; those of others are not there', async () => {
+  test('NTF-037 NTF-050 G-K-03 are made, changed and removed under their version, and listed; those of others are not there', async () => {
     const [env_id, elsewhere] = [world.env(), world.env()];
     const admin = world.host.by(world.admin(env_id));
     const bare = await admin.createGateway({ targetEnvId: env_id, body: draft() });
@@ -103,6 +103,12 @@ describe('gateways', () => {
       headers: { 'if-match': '"1"' },
     });
     expect(stale.status).toBe(412);
+    const staleRemoval = await world.host.fetch(`/v1/gateways/${made.gateway_id}?target_env_id=${env_id}`, {
+      method: 'DELETE',
+      persona: world.admin(env_id),
+      headers: { 'if-match': '"1"' },
+    });
+    expect([staleRemoval.status, (await admin.getGateway(at)).version]).toEqual([412, 2]);
     await expect(world.host.by(world.admin(elsewhere)).getGateway({ targetEnvId: elsewhere, params: at.params })).rejects.toMatchObject({
       status: 404,
     });

@@ -167,6 +167,34 @@ describe('the templates of an environment', () => {
     expect((await rows()).map(({ origin }) => origin)).toEqual(['service', 'service', 'service']);
   });
 
+  test('G-K-03 are written and removed under their version: a stale If-Match changes nothing', async () => {
+    const env_id = world.env();
+    const words = { locale: 'en', subject: 'S', body: 'B' };
+    const send = async (method: string, path: string, version: number, body?: object) => {
+      const answer = await world.host.fetch(`/v1/templates${path}?target_env_id=${env_id}`, {
+        method,
+        persona: world.admin(env_id),
+        headers: { 'if-match': `"${version}"` },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      return [answer.status, answer.headers['etag']];
+    };
+    expect(await send('PUT', '/guarded', 4, words)).toEqual([412, '"0"']);
+    expect(await send('PUT', '/guarded', 0, words)).toEqual([200, '"1"']);
+    expect(await send('PUT', '/guarded', 1, words)).toEqual([200, '"2"']);
+    for (const [method, path, body] of [
+      ['PUT', '/guarded', words],
+      ['POST', '', { key: 'guarded', ...words }],
+      ['DELETE', '/guarded', undefined],
+      ['POST', '/guarded:en/drop', undefined],
+    ] as const)
+      expect(await send(method, path, 1, body)).toEqual([412, '"2"']);
+    expect(
+      (await world.host.by(world.admin(env_id)).listTemplates({ targetEnvId: env_id, query: { key: 'guarded' } })).items,
+    ).toMatchObject([{ version: 2 }]);
+    expect(await send('POST', '/guarded:en/drop', 2)).toEqual([200, undefined]);
+  });
+
   test('NTF-050 policy decides who writes them, as it does of gateways, dead letters and preferences', async () => {
     const env_id = world.env();
     const [reader, nobody] = [world.host.by(as.userIn(env_id, 'post:read', 'post:write')), world.host.by(as.userIn(env_id))];

@@ -202,6 +202,14 @@ describe('app instances', () => {
       });
     expect(await put('"7"', 'Wrong')).toMatchObject({ status: 412, json: { code: 'precondition_failed' } });
     expect(await put('"1"', 'Right')).toMatchObject({ status: 200, json: { name: 'Right', version: 2 } });
+    const one = `/v1/env/${env.env_id}/applications/${app.app_instance_id}`;
+    const row = `/v1/admin/applications/${app.app_instance_id}/archive?target_env_id=${env.env_id}`;
+    const end = (method: string, path: string, version: string) =>
+      world.host.fetch(path, { method, persona: world.admin(), headers: { 'if-match': version } });
+    for (const [method, path] of [['DELETE', one] as const, ['POST', `${one}/archive`] as const, ['POST', row] as const])
+      expect(await end(method, path, '"1"')).toMatchObject({ status: 412, headers: { etag: '"2"' } });
+    expect(await end('POST', row, '"2"')).toMatchObject({ status: 200, json: { status: 'archived', version: 3 } });
+    expect((await end('POST', row, '"2"')).status).toBe(412);
   });
 
   test('G-SYS-02 nothing changes in what is suspended or archived', async () => {

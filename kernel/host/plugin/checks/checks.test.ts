@@ -131,6 +131,13 @@ describe('each fault has its number, its place, what is wrong and what to do', (
       'probe.routes.greet.dispatch',
       broken(draft => Object.assign(route(draft).options, { dispatch: true, gate: { public: 'nobody is asked' } })),
     ],
+    ['E039', 'probe.routes.updateThing.ifMatch', broken(draft => delete route(draft, 'updateThing').options['ifMatch'])],
+    ['E039', 'probe.routes.removeThing.ifMatch', broken(draft => delete route(draft, 'removeThing').options['ifMatch'])],
+    [
+      'E039',
+      'probe.routes.archiveThing.ifMatch',
+      broken(draft => Object.assign(route(draft, 'archiveThing').options, { returns: route(draft, 'readThing').options['returns'] })),
+    ],
     ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],
     ['E040', 'probe.actions.Probe', broken(draft => Object.assign(draft['actions'] as object, { Probe: { title: 'x' } }))],
     [

@@ -8,7 +8,7 @@ const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
 const UNVERSIONED =
   /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
 
-/** Routes, who may use them, and the actions that they name (E030 to E044). */
+/** Routes, who may use them, and the actions that they name (E030 to E046). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) {
@@ -25,7 +25,43 @@ export function checkRoutes(manifest: Manifest, add: AddFinding): void {
       add('E036', `${where}.path`, `Another route already answers ${route.method} ${route.path}.`, 'Change the path or the method.');
     seen.add(key);
   }
+  checkVersions(manifest, add);
   checkActions(manifest, add);
+}
+
+const MEMBERS_OF_A_VERSION = ['version', 'row_version'];
+const shapeOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
+
+/** A record whose answer carries a version is changed under `If-Match`: at its own path, and by the verbs below it (G-K-03). */
+function checkVersions({ routes }: Manifest, add: AddFinding): void {
+  const requests = Object.entries(routes).filter(([, { door }]) => door === 'request');
+  const records = new Set(
+    requests
+      .filter(([, { method, options }]) => (method === 'GET' || method === 'PUT') && isVersioned(options.returns))
+      .map(([, { path }]) => shapeOf(path)),
+  );
+  const listings = new Set(
+    requests
+      .filter(([, { method, options }]) => method === 'GET' && 'cursor' in (options.query ?? {}))
+      .map(([, { path }]) => shapeOf(path)),
+  );
+  for (const [name, { method, path, options }] of requests) {
+    const shape = shapeOf(path);
+    if (method === 'GET' || options.ifMatch || listings.has(shape)) continue;
+    const below = isVersioned(options.returns) && [...records].some(record => shape.startsWith(`${record}/`));
+    if (!records.has(shape) && !below) continue;
+    add(
+      'E039',
+      `routes.${name}.ifMatch`,
+      'The route changes a record with a version and does not look at If-Match.',
+      'Write `ifMatch: true`, and call ctx.requireVersion(request.ifMatch, row.version) under the lock of the row.',
+    );
+  }
+}
+
+function isVersioned(schema: unknown): boolean {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: string }> };
+  return MEMBERS_OF_A_VERSION.some(member => properties[member]?.type === 'integer');
 }
 
 function checkGate(manifest: Manifest, where: string, gate: AnyRoute['options']['gate'], add: AddFinding): void {

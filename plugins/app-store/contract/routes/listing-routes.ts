@@ -12,7 +12,13 @@ const seen = {
 const reads = { gate: { any: ['app:listings:read', 'app:listings:admin'] }, env: 'own' } as const;
 const administers = { gate: 'app:listings:admin', env: 'own' } as const;
 /** A page moves a listing on. */
-const moves = { ...administers, returns: Listing, problems: ['listing_not_found', 'listing_status_refused'], hidden: true } as const;
+const moves = {
+  ...administers,
+  ifMatch: true,
+  returns: Listing,
+  problems: ['listing_not_found', 'listing_status_refused'],
+  hidden: true,
+} as const;
 const content = ['role_name_taken', 'role_scope_refused', 'signup_role_undeclared'] as const;
 const filters = {
   category: Type.Optional(Type.String({ title: 'Category', maxLength: 40 })),
@@ -36,6 +42,7 @@ export const listingRoutes = {
   }),
   getListing: get(one, { summary: 'One listing', ...seen, returns: Listing, problems: ['listing_not_found'] }),
   updateListing: put(one, {
+    ifMatch: true,
     summary: 'Replace what a listing says, or move it on by its status alone',
     ...administers,
     body: ListingChange,
@@ -44,12 +51,14 @@ export const listingRoutes = {
     emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
   }),
   deleteListing: del(one, {
+    ifMatch: true,
     summary: 'Delete a listing with its images',
     ...administers,
     problems: ['listing_not_found', 'listing_installed'],
     emits: ['platform:app:listing:deleted'],
   }),
   addMedia: post(`${one}/media`, {
+    ifMatch: true,
     summary: 'Give a listing an image; one of the same role makes way',
     ...administers,
     body: NewMedia,
@@ -60,6 +69,7 @@ export const listingRoutes = {
     emits: ['platform:app:listing:updated'],
   }),
   removeMedia: del(`${one}/media/{role}`, {
+    ifMatch: true,
     summary: 'Take an image away',
     ...administers,
     problems: ['listing_not_found', 'media_not_found'],

@@ -36,6 +36,7 @@ export const gatewayRoutes = {
     problems: ['gateway_not_found', 'org_unknown'],
   }),
   updateGateway: put('/v1/gateways/{gateway_id}', {
+    ifMatch: true,
     summary: 'Change a gateway',
     ...administered,
     body: GatewayChange,
@@ -43,6 +44,7 @@ export const gatewayRoutes = {
     problems: [...refused, 'gateway_not_found'],
   }),
   deleteGateway: del('/v1/gateways/{gateway_id}', {
+    ifMatch: true,
     summary: 'Remove a gateway',
     ...administered,
     problems: ['gateway_not_found', 'platform_admin_required', 'org_unknown'],

@@ -14,6 +14,7 @@ export const templateRoutes = {
     returns: Page(Template),
   }),
   putTemplate: put('/v1/templates/{key}', {
+    ifMatch: true,
     summary: 'Write a template',
     ...administered,
     body: TemplateWords,
@@ -21,6 +22,7 @@ export const templateRoutes = {
     problems: ['template_invalid'],
   }),
   addTemplate: post('/v1/templates', {
+    ifMatch: true,
     summary: 'Write a template',
     ...administered,
     body: NewTemplate,
@@ -29,12 +31,14 @@ export const templateRoutes = {
     hidden: true,
   }),
   deleteTemplate: del('/v1/templates/{key}', {
+    ifMatch: true,
     summary: 'Remove a template',
     ...administered,
     query: { locale: Type.Optional(Locale) },
     problems: ['template_not_found'],
   }),
   dropTemplate: post('/v1/templates/{template_id}/drop', {
+    ifMatch: true,
     summary: 'Back to the words of the service',
     ...administered,
     returns: Type.Object({ ok: Type.Boolean() }),

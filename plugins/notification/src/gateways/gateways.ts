@@ -96,11 +96,13 @@ export class Gateways {
     return changed;
   }
 
-  async remove({ params, env, caller }: RequestOf<Contract, 'deleteGateway'>): Promise<void> {
+  async remove({ params, env, caller, ifMatch }: RequestOf<Contract, 'deleteGateway'>): Promise<void> {
     const known = await this.find(this.#ctx.db.sql, params.gateway_id, env);
     this.#mayWrite(known.scope, caller);
     await this.#ctx.db.tx(async tx => {
-      await tx.sql`delete from gateways where gateway_id = ${known.gateway_id}`;
+      const [gone] = await tx.sql<{ version: number }[]>`delete from gateways where gateway_id = ${known.gateway_id} returning version`;
+      if (!gone) throw this.#ctx.problem('gateway_not_found');
+      this.#ctx.requireVersion(ifMatch, gone.version);
       await tx.audit({ action: 'post.gateway.deleted', envId: env, caller, resource: { type: 'gateway', id: known.gateway_id } });
     });
     this.#chosen.changed();

@@ -68,7 +68,8 @@ export class Templates {
     body,
     env,
     caller,
-  }: Pick<RequestOf<Contract, 'putTemplate'>, 'params' | 'body' | 'env' | 'caller'>): Promise<Template> {
+    ifMatch,
+  }: Pick<RequestOf<Contract, 'putTemplate'>, 'params' | 'body' | 'env' | 'caller' | 'ifMatch'>): Promise<Template> {
     const { locale, subject, body: text } = body;
     for (const each of [subject, text]) {
       const fault = templateFault(each);
@@ -78,24 +79,26 @@ export class Templates {
       throw this.#ctx.problem('template_invalid', { detail: 'A key has a-z, 0-9, full stops, hyphens and underscores.' });
     const at = nowOf(this.#ctx);
     return this.#ctx.db.tx(async tx => {
-      const [row] = await tx.sql<Row[]>`
+      const [row] = await tx.sql<[Row]>`
         insert into templates (env_id, key, locale, subject, body, content_type, version, created_at, updated_at)
         values (${env}, ${params.key}, ${locale.replaceAll('_', '-')}, ${subject}, ${text}, ${contentTypeOf(text)}, 1, ${at}, ${at})
         on conflict (env_id, key, locale) do update set subject = excluded.subject, body = excluded.body,
           content_type = excluded.content_type, version = templates.version + 1, updated_at = excluded.updated_at
         returning key, locale, subject, body, content_type, version, updated_at`;
+      // What stood there before this statement; words that a service brings have version 0. A refusal takes the statement back.
+      this.#ctx.requireVersion(ifMatch, row.version - 1);
       await tx.audit({
         action: 'post.template.written',
         envId: env,
         caller,
         resource: { type: 'template', id: `${params.key}:${locale}` },
       });
-      return templateOf(row as Row, 'environment', this.#parts.brought.all().get(params.key)?.title ?? '');
+      return templateOf(row, 'environment', this.#parts.brought.all().get(params.key)?.title ?? '');
     });
   }
 
-  add({ body: { key, ...words }, env, caller }: RequestOf<Contract, 'addTemplate'>): Promise<Template> {
-    return this.put({ params: { key }, body: words satisfies TemplateWords, env, caller });
+  add({ body: { key, ...words }, env, caller, ifMatch }: RequestOf<Contract, 'addTemplate'>): Promise<Template> {
+    return this.put({ params: { key }, body: words satisfies TemplateWords, env, caller, ifMatch });
   }
 
   async remove({
@@ -103,19 +106,21 @@ export class Templates {
     query,
     env,
     caller,
-  }: Pick<RequestOf<Contract, 'deleteTemplate'>, 'params' | 'query' | 'env' | 'caller'>): Promise<void> {
+    ifMatch,
+  }: Pick<RequestOf<Contract, 'deleteTemplate'>, 'params' | 'query' | 'env' | 'caller' | 'ifMatch'>): Promise<void> {
     await this.#ctx.db.tx(async tx => {
-      const gone = await tx.sql<object[]>`delete from templates where env_id = ${env} and key = ${params.key}
-        and (${query.locale ?? null}::text is null or lower(locale) = lower(${query.locale ?? null})) returning 1`;
+      const gone = await tx.sql<{ version: number }[]>`delete from templates where env_id = ${env} and key = ${params.key}
+        and (${query.locale ?? null}::text is null or lower(locale) = lower(${query.locale ?? null})) returning version`;
       if (gone.length === 0)
         throw this.#ctx.problem('template_not_found', { detail: 'The environment has no words of its own under this key and language.' });
+      for (const { version } of gone) this.#ctx.requireVersion(ifMatch, version);
       await tx.audit({ action: 'post.template.removed', envId: env, caller, resource: { type: 'template', id: params.key } });
     });
   }
 
-  async drop({ params, env, caller }: RequestOf<Contract, 'dropTemplate'>): Promise<{ ok: boolean }> {
+  async drop({ params, env, caller, ifMatch }: RequestOf<Contract, 'dropTemplate'>): Promise<{ ok: boolean }> {
     const { key, locale } = this.#named(params.template_id);
-    await this.remove({ params: { key }, query: { locale }, env, caller });
+    await this.remove({ params: { key }, query: { locale }, env, caller, ifMatch });
     return { ok: true };
   }
 

@@ -34,6 +34,7 @@ export const appRoutes = {
     problems: [...reachable, 'app_instance_not_found'],
   }),
   updateApplication: put(app, {
+    ifMatch: true,
     summary: 'Change an app instance',
     gate: 'sys:app:admin',
     body: AppInstanceChange,
@@ -42,12 +43,14 @@ export const appRoutes = {
     emits: ['platform:sys:app:updated'],
   }),
   deleteApplication: del(app, {
+    ifMatch: true,
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
     problems: changeable,
     emits: ['platform:sys:app:archived'],
   }),
   archiveApplication: post(`${app}/archive`, {
+    ifMatch: true,
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
     returns: AppInstance,
@@ -153,6 +156,7 @@ export const appRoutes = {
     hidden: true,
   }),
   archiveApplicationRow: post('/v1/admin/applications/{app_instance_id}/archive', {
+    ifMatch: true,
     summary: 'Archive',
     gate: 'sys:app:admin',
     env: 'target',

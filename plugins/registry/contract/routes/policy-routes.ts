@@ -5,6 +5,8 @@ import { Attribute, PolicySet, Relation } from '../schema/policy.ts';
 const policyGate = 'sys:policy:store';
 const AttributeValues = Type.Record(Type.String(), Attribute.properties.value);
 const PolicyRow = { env_id: Id, service: Type.String({ maxLength: 64 }) };
+/** What `If-Match` named where the change was asked for. */
+const Versions = { if_match: Type.Optional(Type.Array(Type.Integer(), { maxItems: 100 })) };
 /** In whose name the service writes, for the audit trail: `user:{id}` or `workload:{name}`, and who acts for that person. */
 const Writer = { updated_by: Type.Optional(Type.String()), act: Type.Optional(Type.String()) };
 const NamedWriter = { ...Writer, updated_by: Type.String() };
@@ -50,7 +52,7 @@ export const policyRoutes = {
       policies: Type.String(),
       policy_set_id: Type.Optional(Id),
       mode: Type.Optional(Type.Union([Type.Literal('shadow'), Type.Literal('enforced')])),
-      if_match: Type.Optional(Type.Array(Type.Integer(), { maxItems: 100 })),
+      ...Versions,
       ...NamedWriter,
     }),
     returns: PolicySet,
@@ -97,6 +99,7 @@ export const policyRoutes = {
       ...PolicyRow,
       kind: Type.Union([Type.Literal('policy-sets'), Type.Literal('relations'), Type.Literal('attributes')]),
       id: Type.String(),
+      ...Versions,
       ...NamedWriter,
     }),
     problems: ['platform_origin_row', 'policy_row_not_found'],

@@ -27,6 +27,7 @@ export const tenantRoutes = {
     problems: ['not_org_member', 'org_not_found'],
   }),
   updateOrg: put('/v1/org/{id}', {
+    ifMatch: true,
     summary: 'Change an organization',
     gate: 'sys:org:admin',
     body: OrgChange,
@@ -44,12 +45,14 @@ export const tenantRoutes = {
     emits: ['platform:sys:org:updated', 'platform:sys:env:updated', 'platform:sys:app:updated'],
   }),
   deleteOrg: del('/v1/org/{id}', {
+    ifMatch: true,
     summary: 'Delete an organization and everything in it',
     gate: 'sys:org:admin',
     problems: ['not_org_member', 'org_not_found', 'system_record_protected'],
     emits: ['platform:sys:org:deleted', 'platform:sys:env:deleted'],
   }),
   archiveOrg: post('/v1/org/{id}/archive', {
+    ifMatch: true,
     summary: 'Archive an organization',
     gate: 'sys:org:admin',
     returns: Org,
@@ -87,6 +90,7 @@ export const tenantRoutes = {
     problems: ['not_org_member', 'env_not_found'],
   }),
   updateEnv: put('/v1/env/{env_id}', {
+    ifMatch: true,
     summary: 'Change an environment',
     gate: 'sys:env:admin',
     body: EnvChange,
@@ -105,12 +109,14 @@ export const tenantRoutes = {
     emits: ['platform:sys:env:updated'],
   }),
   deleteEnv: del('/v1/env/{env_id}', {
+    ifMatch: true,
     summary: 'Delete an environment',
     gate: 'sys:env:admin',
     problems: ['not_org_member', 'env_not_found', 'system_record_protected'],
     emits: ['platform:sys:env:deleted'],
   }),
   archiveEnv: post('/v1/env/{env_id}/archive', {
+    ifMatch: true,
     summary: 'Archive an environment',
     gate: 'sys:env:admin',
     returns: Env,

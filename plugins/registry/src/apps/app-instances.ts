@@ -19,6 +19,7 @@ interface Parts {
   readonly verticals: Verticals;
   readonly labels: ServiceLabels;
 }
+type Archiving = Pick<RequestOf<Contract, 'archiveApplication'>, 'caller' | 'correlationId' | 'ifMatch'>;
 type Where = { readonly env_id: string; readonly app_instance_id: string };
 
 /** App instances: an app as people reach it in one environment (G-SYS-08). Life: active → archived. */
@@ -121,17 +122,22 @@ export class AppInstances {
   }
 
   /** A repeat answers the same and says nothing twice. */
-  async archive(where: Where, { caller, correlationId }: { caller: Caller; correlationId: string }): Promise<AppInstance> {
+  async archive(where: Where, { caller, correlationId, ifMatch }: Archiving): Promise<AppInstance> {
     await this.#parts.access.env(caller, where.env_id, 'admin');
     const before = await this.row(where);
     this.#refuseSystem(before);
-    if (before.status === 'archived') return appInstance(before);
+    if (before.status === 'archived') {
+      this.#ctx.requireVersion(ifMatch, before.version);
+      return appInstance(before);
+    }
     const row = await this.#write(where, before, async tx => {
       await holdMutable(this.#ctx, tx.sql, before);
-      const archived = await tx.sql<object[]>`
-        update app_instances set status = 'archived', updated_at = now(), version = version + 1
-          where app_instance_id = ${before.app_instance_id} and status = 'active' returning 1`;
-      if (archived.length === 0) return;
+      const [held] = await tx.sql<[Pick<AppRow, 'status' | 'version'>]>`
+        select status, version from app_instances where app_instance_id = ${before.app_instance_id} for update`;
+      this.#ctx.requireVersion(ifMatch, held.version);
+      if (held.status === 'archived') return;
+      await tx.sql`update app_instances set status = 'archived', updated_at = now(), version = version + 1
+        where app_instance_id = ${before.app_instance_id}`;
       await tx.emit('platform:sys:app:archived', before.env_id, {
         env_id: before.env_id,
         app_instance_id: before.app_instance_id,

@@ -73,7 +73,7 @@ export class PolicyStore {
       if (known?.origin === 'platform')
         throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment. Write a set of your own name.' });
       if (!known && body.policy_set_id) throw problem('policy_row_not_found');
-      if (known) this.#ctx.requireVersion(body.if_match, known.version);
+      this.#ctx.requireVersion(body.if_match, known?.version ?? 0);
       let set: PolicySet;
       try {
         [set] = known
@@ -209,12 +209,13 @@ export class PolicyStore {
 
   async #removeSet(tx: RegistryTx, request: RequestOf<Contract, 'policyRemove'>): Promise<void> {
     const { problem } = this.#ctx;
-    const { env_id: envId, service, id } = request.body;
+    const { env_id: envId, service, id, if_match: versions } = request.body;
     const [set] = await tx.sql<
       PolicySet[]
     >`select * from policy_sets where env_id = ${envId} and service in (${service}, '*') and policy_set_id::text = ${id} for update`;
     if (!set) throw problem('policy_row_not_found');
     if (set.origin === 'platform') throw problem('platform_origin_row', { detail: 'Sets of the platform are managed by enrolment.' });
+    this.#ctx.requireVersion(versions, set.version);
     await tx.sql`delete from policy_sets where policy_set_id = ${set.policy_set_id}`;
     await this.#trail.set(tx, request, set, undefined);
     if (tells(request.caller))

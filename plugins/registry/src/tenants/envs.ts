@@ -112,8 +112,8 @@ export class Envs {
     refuseSystem(this.#ctx, known);
     const env = await this.#ctx.db.tx(async tx => {
       const { org: _, ...before } = await this.#lock(tx, known);
-      if (before.status === 'archived') return before;
       this.#ctx.requireVersion(ifMatch, before.version);
+      if (before.status === 'archived') return before;
       const [archived] = await tx.sql<
         [Env]
       >`update envs set status = 'archived', updated_at = now(), version = version + 1 where env_id = ${before.env_id} returning *`;

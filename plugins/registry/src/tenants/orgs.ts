@@ -149,8 +149,8 @@ export class Orgs {
     refuseSystem(this.#ctx, { org_id: orgId });
     const { org, released } = await this.#ctx.db.tx(async tx => {
       const before = await this.#lock(tx, orgId);
-      if (before.status === 'archived') return { org: before, released: [] };
       this.#ctx.requireVersion(ifMatch, before.version);
+      if (before.status === 'archived') return { org: before, released: [] };
       const [archived] = await tx.sql<
         [Org]
       >`update orgs set status = 'archived', updated_at = now(), version = version + 1 where org_id = ${orgId} returning *`;

@@ -170,6 +170,16 @@ describe('archive, suspend, delete', () => {
       expect((await world.host.fetch(path, { method: 'DELETE', persona: owner, headers: { 'if-match': '"1"' } })).json['code']).toBe(
         'precondition_failed',
       );
+    const sets = (await world.host.fetch(policies, { persona: admin })).json['items'] as { policy_set_id: string; origin: string }[];
+    const kept = sets.find(({ origin }) => origin === 'tenant');
+    const removal = (version: number) =>
+      world.host.fetch(`${policies}&id=${kept?.policy_set_id}`, {
+        method: 'DELETE',
+        persona: admin,
+        headers: { 'if-match': `"${version}"` },
+      });
+    expect((await removal(1)).json['code']).toBe('precondition_failed');
+    expect((await removal(2)).status).toBe(204);
   });
 
   test('F-08 an organization created again under its Idempotency-Key is the same one', async () => {

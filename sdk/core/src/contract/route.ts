@@ -32,6 +32,11 @@ export interface RouteOptions {
    */
   readonly idempotency?: 'own' | 'secret';
   /**
+   * The handler compares `request.ifMatch` by `ctx.requireVersion`, under the lock of the record (G-K-03). A change without it answers
+   * `If-Match` with 412 `precondition_unsupported`, so that no condition is passed over.
+   */
+  readonly ifMatch?: true;
+  /**
    * Offered to operators as the action `{service}:{route}` of the gateway (doc2, Browser gateway; G-BFF-06). The gate must name one action.
    */
   readonly dispatch?: boolean;
