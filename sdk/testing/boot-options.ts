@@ -18,6 +18,10 @@ export interface BootOptions<U extends Readonly<Record<string, AnyContract>>> {
   readonly processes?: ProcessHost;
   /** Stores to use instead of fresh ones; they stay the caller's. */
   readonly stores?: TestStores;
+  /** Services that are not stubbed are not running, as the platform answers for those; else a call of one throws its name. */
+  readonly away?: boolean;
+  /** Both stores are reached by way of a relay each, so that a test can cut them off: {@link BootedHost.part}. */
+  readonly partable?: boolean;
   /** What the log keeps; warnings and worse unless said otherwise. */
   readonly logLevel?: 'debug' | 'info' | 'warn';
 }

@@ -15,6 +15,7 @@ import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors'
 import { callerOf } from './calls/caller-of.ts';
 import type { BootOptions } from './boot-options.ts';
 import { Coverage } from './coverage.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
 import type { DoorRequest } from './calls/door-request.ts';
 import { type DirectCaller, directCall, type DirectInput, peerOf } from './calls/direct-call.ts';
 import { type LogLine, readLog } from './log-lines.ts';
@@ -39,6 +40,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   readonly #coverages = new Map<string, Coverage>();
   readonly #events: TestBus;
   #pool: PostgresPool | undefined;
+  #relays: Readonly<Record<'database' | 'key-value', CuttingProxy>> | undefined;
 
   private constructor(plugin: AnyPlugin) {
     this.manifest = manifestOf(plugin.contract, '0.0.0-test');
@@ -80,8 +82,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
         edgePort: 8443,
         pqMode: 'strict',
         anchors: anchorsOf(authority),
-        database: stores.database,
-        keyValueUrl: stores.keyValueUrl,
+        ...(await this.#addresses(options.partable ?? false)),
         manifests: [...services.map(({ manifest }) => manifest), ...(options.manifests ?? [])],
         enrollment: {},
       },
@@ -91,17 +92,34 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       clock: this.clock,
       processName: `test-${this.manifest.id}`,
       pretty: true,
-      locals: stubbedServices(plugin, options.stubs ?? {}, [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])], {
-        personas: this.#personas,
-        audits: this.audits,
-        bus: this.#events.operations as never,
-      }),
+      locals: stubbedServices(
+        plugin,
+        options.stubs ?? {},
+        { real: [...services.map(({ manifest }) => manifest.id), ...(options.elsewhere ?? [])], away: options.away ?? false },
+        { personas: this.#personas, audits: this.audits, bus: this.#events.operations as never },
+      ),
       jwks: async () => this.mint.jwks,
       issuers: async issuer => environmentOf(issuer),
       seen: service => (operation, status, problem) =>
         this.#coverages.get(service)?.seen(operation, status, problem, currentScope()?.audited),
     });
     this.#owned.own(this.process);
+  }
+
+  async #addresses(partable: boolean): Promise<{ database: TestStores['stores']['database']; keyValueUrl: string }> {
+    const { database, keyValueUrl } = this.stores.stores;
+    if (!partable) return { database, keyValueUrl };
+    const url = new URL(keyValueUrl);
+    const [toDatabase, toKeyValue] = [await CuttingProxy.start(() => database.port), await CuttingProxy.start(() => Number(url.port))];
+    for (const proxy of [toDatabase, toKeyValue]) this.#owned.own(proxy);
+    this.#relays = { database: toDatabase, 'key-value': toKeyValue };
+    return { database: { ...database, port: toDatabase.port }, keyValueUrl: keyValueUrl.replace(`:${url.port}`, `:${toKeyValue.port}`) };
+  }
+
+  /** Cuts the service off from a store, or lets it reach it again. Only of a host that was booted `partable`. */
+  part(store: 'database' | 'key-value', parted: boolean): void {
+    if (!this.#relays) throw new Error('boot it with `partable` to cut it off from its stores');
+    this.#relays[store].part(parted);
   }
 
   /** Calls as somebody, through the gate, without a wire. */

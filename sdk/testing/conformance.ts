@@ -6,11 +6,13 @@ import { ConformanceSubject } from './conformance/conformance-subject.ts';
 import { contractPromises } from './conformance/contract-promises.ts';
 import { gatePromises } from './conformance/gate-promises.ts';
 import { lifePromises } from './conformance/life-promises.ts';
+import { workPromises } from './conformance/work-promises.ts';
 
 /**
  * What every plugin must do, in-house or not (house 19): refuse the nameless, the wrong kind and the unscoped on every gated route, refuse
- * unknown members, answer in the declared shapes, describe itself truly, migrate twice, finish requests while draining, say when it is not
- * ready.
+ * unknown members, answer or refuse by name what fits its contract, show rows with the columns of its pages, take a repeated request and
+ * a repeated event once, let go the rows of a deleted environment, describe itself truly, migrate twice, go on after its database or its
+ * key-value store was away, finish what was begun while it drains.
  */
 export function describeConformance<C extends AnyContract, U extends Readonly<Record<string, AnyContract>>>(
   plugin: { readonly contract: C; readonly uses: U } & object,
@@ -22,6 +24,7 @@ export function describeConformance<C extends AnyContract, U extends Readonly<Re
     contractPromises(subject);
     gatePromises(subject);
     answerPromises(subject);
+    workPromises(subject);
     lifePromises(subject);
   });
 }

@@ -1,4 +1,5 @@
 import { newId } from '@platform/kernel/base/ids';
+import { kernelProblem } from '@platform/kernel/base/kernel-problem';
 import type { LocalService } from '@platform/kernel/routing/service-caller';
 import type { AnyContract, AnyPlugin } from '@platform/sdk';
 import type { Persona } from './persona.ts';
@@ -17,7 +18,7 @@ interface Known {
 export function stubbedServices(
   plugin: AnyPlugin,
   stubs: Readonly<Record<string, unknown>>,
-  real: readonly string[],
+  { real, away }: { real: readonly string[]; away: boolean },
   known: Known,
 ): Map<string, LocalService> {
   const uses = plugin.uses as Readonly<Record<string, AnyContract>>;
@@ -30,6 +31,7 @@ export function stubbedServices(
       {
         call: async (operation, input, { name: caller }) => {
           const stub = (byId.get(id) ?? (stubs[id] as Answers | undefined))?.[operation] ?? kernel[id]?.[operation];
+          if (!stub && away) throw kernelProblem('backend_unresolved');
           if (!stub) throw new Error(`${id}.${operation} was called and is not stubbed`);
           return stub({ ...input, caller } as never);
         },

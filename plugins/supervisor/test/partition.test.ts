@@ -4,7 +4,7 @@ import { keyValuePort, directoryStore } from '../../../kernel/host/service/key-v
 import { Directory } from '../../../kernel/routing/directory.ts';
 import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { connectKeyValue } from '../../../kernel/storage/key-value.ts';
-import { CuttingProxy } from '../../../scripts/faults/cutting-proxy.ts';
+import { CuttingProxy } from '../../../sdk/testing/cutting-proxy.ts';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';

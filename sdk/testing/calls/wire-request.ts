@@ -1,11 +1,12 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { Readable } from 'node:stream';
 
 /** A request over TLS, to the last byte as it is said here. */
 export interface WireRequest extends RequestOptions {
   readonly headers: OutgoingHttpHeaders;
   /** Text, bytes, or pieces that are sent one after the other without their length. */
-  readonly body?: string | Buffer | Iterable<Buffer> | undefined;
+  readonly body?: string | Buffer | Iterable<Buffer> | AsyncIterable<Buffer> | undefined;
   /** Cuts the connection behind the body's pieces, before its end. */
   readonly cut?: boolean | undefined;
 }
@@ -38,6 +39,7 @@ export function wireAnswer({ body, cut = false, headers, ...options }: WireReque
     outgoing.on('error', reject);
     outgoing.once('response', resolve);
     if (whole) return void outgoing.end(whole);
+    if (typeof body === 'object' && Symbol.asyncIterator in body) return void Readable.from(body).pipe(outgoing);
     for (const piece of (body as Iterable<Buffer> | undefined) ?? []) outgoing.write(piece);
     if (cut) outgoing.once('socket', socket => setImmediate(() => socket.destroy()));
     else outgoing.end();

@@ -18,6 +18,7 @@ export class ConformanceSubject<C extends AnyContract = AnyContract, U extends U
   readonly routes: readonly NamedRoute[];
   /** Those that somebody must be named for. */
   readonly gated: readonly NamedRoute[];
+  readonly #uses: Uses;
   readonly #boot: () => Promise<BootedHost<C>>;
   #host: Promise<BootedHost<C>> | undefined;
 
@@ -26,12 +27,18 @@ export class ConformanceSubject<C extends AnyContract = AnyContract, U extends U
     this.ownsAccess = ownsAccess;
     this.routes = Object.entries(plugin.contract.routes as Record<string, AnyRoute>);
     this.gated = this.routes.filter(([, { door, options: route }]) => door === 'request' && gateActions(route.gate) !== undefined);
-    this.#boot = () => boot<C, U>(plugin, options);
+    this.#uses = plugin.uses;
+    this.#boot = () => boot<C, U>(plugin, { ...options, away: true, partable: true });
   }
 
   async use(work: (host: BootedHost<C>) => Promise<void>): Promise<void> {
     this.#host ??= this.#boot();
     await work(await this.#host);
+  }
+
+  /** The schema of a consumed event, where its contract is one that the plugin uses. */
+  payloadOf(event: string): object | undefined {
+    return Object.values(this.#uses).flatMap(({ events }) => (events?.[event] ? [events[event].payload as object] : []))[0];
   }
 
   /** An action as a person of this service's vertical holds it. */

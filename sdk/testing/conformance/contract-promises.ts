@@ -1,11 +1,11 @@
 import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
 import { formatFinding } from '@platform/kernel/host/plugin/checks/finding';
+import { newId } from '@platform/kernel/base/ids';
 import { expect, test } from 'vitest';
+import { as } from '../persona.ts';
 import type { BootedHost } from '../boot.ts';
 import type { ConformanceSubject } from './conformance-subject.ts';
-
-/** Made by the kernel in every schema; it looks after them itself. */
-const KERNEL_TABLES = new Set(['outbox', 'inbox', 'work_tasks', 'work_jobs', 'idempotent_answers', 'consumer_leads']);
+import { KERNEL_TABLES, plantRow } from './rows.ts';
 
 /** What a contract must say. */
 export function contractPromises(subject: ConformanceSubject): void {
@@ -25,6 +25,34 @@ export function contractPromises(subject: ConformanceSubject): void {
       const tables = await tablesOfEnvironments(host);
       expect(tables.filter(table => !(table in purge) && !(table in keep))).toEqual([]);
       expect(Object.keys(purge).filter(table => !tables.includes(table))).toEqual([]);
+    });
+  });
+
+  test('the rows of a deleted environment go, all of them, and no row of another', async () => {
+    await subject.use(async host => {
+      const tables = Object.keys(host.manifest.onEnvironmentDeleted?.purge ?? {});
+      const [kept, gone] = [newId(), newId()];
+      for (const table of tables) for (const envId of [kept, gone]) await plantRow(host as never, table, envId);
+      const held = async (envId: string) => {
+        const { raw } = await host.pool();
+        const counts: Record<string, number> = {};
+        for (const table of tables) {
+          const [row] = await raw<{ count: number }[]>`select count(*)::int as count from ${raw(table)} where env_id::text = ${envId}`;
+          counts[table] = row?.count ?? 0;
+        }
+        return counts;
+      };
+      const each = (count: number) => Object.fromEntries(tables.map(table => [table, count]));
+      expect([await held(kept), await held(gone)]).toEqual([each(1), each(1)]);
+      const purge = async (envId: string) => {
+        if (tables.length === 0) return;
+        const ask = { method: 'POST', persona: as.machine('sys'), body: JSON.stringify({ env_ids: [envId] }) };
+        expect((await host.fetch('/v1/internal/environments/purge', ask)).status).toBe(200);
+      };
+      await purge(gone);
+      expect([await held(kept), await held(gone)]).toEqual([each(1), each(0)]);
+      // What stands in a row that was made up is for no other check.
+      await purge(kept);
     });
   });
 }

@@ -1,17 +1,23 @@
+import type { AnyContract } from '@platform/sdk';
+import { gateActions } from '@platform/kernel/http/operation';
 import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { expect, test } from 'vitest';
-import type { ConformanceSubject } from './conformance-subject.ts';
+import type { BootedHost } from '../boot.ts';
+import { as } from '../persona.ts';
+import { type ConformanceSubject, sample } from './conformance-subject.ts';
+import { HeldRequest } from './held-request.ts';
+import { ownTables, rowCounts } from './rows.ts';
+import { triesOf } from './tries.ts';
 
 /** What every service must do from its start to its end. */
 export function lifePromises(subject: ConformanceSubject): void {
   const { base } = subject.contract;
 
-  test('health reports the build, readiness every check, and pages resolve with columns of real rows', async () => {
+  test('health reports the build, readiness every check, and every page resolves', async () => {
     await subject.use(async host => {
       const health = await host.fetch('/v1/health');
       expect(health.json).toMatchObject({ service: base.id, build: 'test' });
-      const readiness = await host.fetch('/v1/readiness');
-      expect([readiness.status, readiness.json['status']]).toEqual([200, 'ready']);
+      expect((await readiness(host)).slice(0, 2)).toEqual([200, 'ready']);
       for (const name of Object.keys(host.manifest.pages))
         expect(pageDefinition(host.manifest, name)).toMatchObject({ schema: 'platform.admin-ui/1', page: name });
     });
@@ -19,17 +25,61 @@ export function lifePromises(subject: ConformanceSubject): void {
 
   test('migrations run a second time and change nothing', async () => {
     await subject.use(async host => {
+      const before = [await shapeOf(host), await rowCounts(host)];
       await host.process.instances.get(base.id)?.migrate();
+      expect([await shapeOf(host), await rowCounts(host)]).toEqual(before);
     });
   });
 
-  test('draining refuses new work with 503 and Retry-After, and ends', async () => {
+  test.each([['database'], ['key-value']] as const)(
+    'without its %s it says that it is not ready, fails nobody inside, and serves again by itself',
+    async store => {
+      await subject.use(async host => {
+        host.part(store, true);
+        const check = store === 'database' ? 'database' : 'key_value';
+        await expect.poll(async () => await readiness(host)).toMatchObject([503, 'not_ready', { [check]: { ok: false } }]);
+        for (const [name, { path, options: route }] of subject.gated.filter(([, { method }]) => method === 'GET').slice(0, 5)) {
+          const persona = as.user(...(gateActions(route.gate) ?? []).map(action => subject.scope(action)));
+          const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, { persona });
+          // What it still knows it may say; what it cannot know it says in words that tell the caller to come again.
+          expect([name, answer.status === 500 ? answer.json : 'answered']).toEqual([name, 'answered']);
+        }
+        host.part(store, false);
+        await expect.poll(async () => (await readiness(host)).slice(0, 2)).toEqual([200, 'ready']);
+      });
+    },
+  );
+
+  test('draining under load finishes what was begun, refuses new work with 503 and Retry-After, and ends', async () => {
     await subject.use(async host => {
-      await host.process.drain();
-      const answer = await host.fetch('/openapi.json');
-      expect([answer.status, answer.json['code']]).toEqual([503, 'draining']);
-      expect(answer.headers['retry-after']).toBeDefined();
+      const held = subject.ownsAccess
+        ? undefined
+        : triesOf(subject).find(({ input, persona }) => persona.kind === 'user' && input.body !== undefined);
+      const begun = held && (await HeldRequest.begin(host, held));
+      const drained = host.process.drain();
+      if (!begun) await drained;
+      await expect.poll(async () => (await host.fetch('/openapi.json')).status).toBe(503);
+      const refused = await host.fetch('/openapi.json');
+      expect([refused.json['code'], typeof refused.headers['retry-after']]).toEqual(['draining', 'string']);
+      const ended = await begun?.finish();
+      expect(ended?.json['code']).not.toBe('draining');
+      await drained;
       await host[Symbol.asyncDispose]();
     });
   });
+}
+
+/** Status, word and checks of the readiness door. */
+async function readiness(host: BootedHost<AnyContract>): Promise<[number, unknown, unknown]> {
+  const { status, json } = await host.fetch('/v1/readiness');
+  return [status, json['status'], json['checks']];
+}
+
+/** Every column of the service's own tables with its type. */
+async function shapeOf(host: BootedHost<AnyContract>): Promise<unknown> {
+  const tables = await ownTables(host);
+  const { raw } = await host.pool();
+  return raw`
+    select table_name, column_name, data_type, column_default, is_nullable from information_schema.columns
+    where table_schema = current_schema() and table_name = any(${tables}) order by 1, 2`;
 }

@@ -1,0 +1,61 @@
+import type { AnyRoute } from '@platform/sdk';
+import { gateActions } from '@platform/kernel/http/operation';
+import { as, type Persona } from '../persona.ts';
+import type { ConformanceSubject } from './conformance-subject.ts';
+import { NoSample, sampleOf } from './sample.ts';
+
+const ID = { type: 'string', format: 'uuid' };
+
+/** A request that fits what a route asks for, by somebody who may. */
+export interface Try {
+  readonly name: string;
+  readonly route: AnyRoute;
+  readonly persona: Persona;
+  /** The route's path with the parameters in it. */
+  readonly path: string;
+  readonly input: {
+    readonly params: Readonly<Record<string, string>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body?: unknown;
+    readonly targetEnvId: string;
+  };
+}
+
+/** A try of every gated route. Those whose requests the kit cannot make up are left out. */
+export function triesOf(subject: ConformanceSubject): Try[] {
+  return subject.gated.flatMap(([name, route]) => {
+    try {
+      return [tryOf(subject, name, route)];
+    } catch (error) {
+      if (error instanceof NoSample) return [];
+      throw error;
+    }
+  });
+}
+
+function tryOf(subject: ConformanceSubject, name: string, route: AnyRoute): Try {
+  const { options, path } = route;
+  const declared = gateActions(options.gate) ?? [];
+  const isMachine = declared.length > 0 && declared.every(action => onlyMachines(subject, action));
+  const scopes = declared.map(action => (isMachine ? action : subject.scope(action)));
+  const persona = isMachine ? as.machine('sys', ...scopes) : as.user(...scopes);
+  const known = (options as { params?: Readonly<Record<string, unknown>> }).params ?? {};
+  const names = [...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(match => match[1] as string);
+  const params = Object.fromEntries(names.map(each => [each, String(sampleOf(known[each] ?? ID))]));
+  const query = Object.entries(options.query ?? {}).filter(([, schema]) => !('~optional' in schema));
+  return {
+    name,
+    route,
+    persona,
+    path: path.replaceAll(/\{\*?([A-Za-z_]+)\}/g, (_, each: string) => encodeURIComponent(params[each] as string)),
+    input: {
+      params,
+      query: Object.fromEntries(query.map(([member, schema]) => [member, sampleOf(schema)])),
+      targetEnvId: persona.envId,
+      ...(options.body ? { body: sampleOf(options.body) } : {}),
+    },
+  };
+}
+
+const onlyMachines = ({ contract }: ConformanceSubject, action: string): boolean =>
+  contract.actions[action]?.principals?.every((kind: string) => kind === 'machine') ?? false;
