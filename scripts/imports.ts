@@ -36,6 +36,24 @@ const pluginPackages = (plugin: string): readonly string[] =>
     (JSON.parse(readFileSync(join(root, 'plugins', plugin, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> })
       .dependencies ?? {},
   );
+/** What a plugin's context, its doors and its work are made of: a test has them from the test kit, which boots the real ones. */
+const CONTEXT_PARTS = [
+  'host/context/',
+  'host/service/',
+  'host/platform-process',
+  'http/doors/',
+  'http/foreign-schema',
+  'http/route-table',
+  'http/schema',
+  'http/service-app',
+  'outbox/consumption/',
+  'policy/',
+  'routing/',
+  'storage/lock',
+  'storage/rate-limit',
+  'storage/valkey/',
+  'work/',
+].map(part => `@platform/kernel/${part}`);
 /** Server-side files that serve what a face built: the pure renderer of the sign-in pages. */
 const SERVES: Readonly<Record<string, string>> = { 'plugins/identity/src/': 'signin/' };
 
@@ -105,7 +123,10 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
       : 'A contract is pure data: only `@platform/sdk/contract` and other contracts.';
   }
   if (top === 'plugins') {
-    if (test) return undefined;
+    if (test)
+      return CONTEXT_PARTS.some(part => target.startsWith(part))
+        ? "A test does not play the kernel: `boot()` of `@platform/testing` gives it the plugin's real context, doors and work."
+        : undefined;
     if (target.startsWith(`plugins/${second}/`)) return undefined;
     if (Object.entries(SERVES).some(([from, to]) => file.startsWith(from) && target.startsWith(to))) return undefined;
     if (target.startsWith('plugins/')) return "Another plugin's inside. Import its `/contract` and call it through `ctx.services`.";

@@ -163,8 +163,11 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
    * A request to any door over the real listener: post-quantum mutual TLS, real headers, real body. With `as` it comes from a workload,
    * with `host` and `headers` as the ingress hands one on.
    */
-  fetch(path: string, request: DoorRequest = {}): Promise<WireAnswer> {
-    return wireRequest(this.#door(path, request));
+  async fetch(path: string, request: DoorRequest = {}): Promise<WireAnswer> {
+    const { coverage } = this;
+    const answer = await wireRequest(this.#door(path, request));
+    coverage.answered(answer.status, answer.json);
+    return answer;
   }
 
   /** The same, answered when the head of the answer is there: its body comes as the service sends it. Destroy it to hang up. */
@@ -234,7 +237,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     return this.#events.seen;
   }
 
-  /** While set, producing fails as an outage makes it. */
+  /** While set, producing fails as an outage makes it, and so does asking for events. */
   set busAway(away: boolean) {
     this.#events.away = away;
   }

@@ -35,6 +35,12 @@ export class Coverage {
     if (audited) this.#audits.add(operation);
   }
 
+  /** A problem that came over the wire: a raw door writes its own, and the kernel sees an answer like any other. */
+  answered(status: number, problem: Readonly<Record<string, unknown>>): void {
+    const { type, code } = problem;
+    if (typeof code === 'string' && type === `urn:platform:problem:${this.#manifest.id}:${code}`) this.seen('', status, code);
+  }
+
   emitted(event: string): void {
     this.#events.add(event);
   }

@@ -47,7 +47,7 @@ interface Delivery {
 /** The bus as a service under test sees it: what it produces is kept, and it consumes what a test delivers. */
 export class TestBus {
   readonly seen: SeenEvent[] = [];
-  /** While set, producing fails as an outage makes it. */
+  /** While set, producing fails as an outage makes it, and so does asking for events. */
   away = false;
   readonly #manifest: Manifest;
   readonly #emitted: (name: string) => void;
@@ -81,7 +81,7 @@ export class TestBus {
     closeGroup: ({ body }: Asked) => ({ closed: Number(this.#groups.delete((body as Wanted).consumer_group)) }),
   };
 
-  /** The families that are read at this moment, once for each reader. */
+  /** The families that are asked for at this moment, once for each reader. */
   get families(): string[] {
     return [...this.#groups.values()].sort();
   }
@@ -180,8 +180,9 @@ export class TestBus {
         resolve(given);
       };
       if (signal.aborted) return end({ entries: [] });
-      signal.addEventListener('abort', () => end({ entries: [] }), { once: true });
       this.#groups.set(wanted.consumer_group, wanted.stream_family);
+      if (this.away) throw new Error('the bus is away');
+      signal.addEventListener('abort', () => end({ entries: [] }), { once: true });
       const reader = { wanted, give: end };
       this.#readers.set(key, reader);
       this.#feed(reader);

@@ -3,6 +3,7 @@ import { Agent, type RequestOptions } from 'node:https';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { WebSocket } from 'ws';
+import type { Coverage } from '../coverage.ts';
 import { type WireRequest, wireAnswer } from './wire-request.ts';
 
 /** A request from outside, and what the ingress has found out about it. */
@@ -21,6 +22,7 @@ interface Process {
   readonly process: { readonly port: number };
   readonly manifest: { readonly id: string };
   readonly stores: { readonly authority: { readonly pq: { readonly files: { readonly rootCertificate: string } } } };
+  readonly coverage: Coverage;
   workload(name: string): Promise<{ cert: string; key: string }>;
 }
 
@@ -35,9 +37,11 @@ export class IngressClient implements Disposable {
   readonly #service: string;
   readonly #tls: RequestOptions;
   readonly #agent = new Agent({ keepAlive: true });
+  readonly #coverage: Coverage;
 
-  private constructor({ process, manifest, stores }: Process, certificate: { cert: string; key: string }) {
+  private constructor({ process, manifest, stores, coverage }: Process, certificate: { cert: string; key: string }) {
     this.#service = manifest.id;
+    this.#coverage = coverage;
     this.#tls = {
       port: process.port,
       servername: `${manifest.id}.ops.sys.localhost`,
@@ -55,7 +59,7 @@ export class IngressClient implements Disposable {
 
   /** The answer when its head is there; its body comes as the service sends it. */
   async fetch(path: string, { method = 'GET', body, signal, ...request }: IngressRequest): Promise<Response> {
-    return responseOf(
+    const response = responseOf(
       await wireAnswer({
         ...this.#tls,
         agent: this.#agent,
@@ -66,6 +70,10 @@ export class IngressClient implements Disposable {
         ...(signal ? { signal } : {}),
       }),
     );
+    if (!response.headers.get('content-type')?.startsWith('application/problem+json')) return response;
+    const text = await response.text();
+    this.#coverage.answered(response.status, JSON.parse(text) as Record<string, unknown>);
+    return new Response(text, response);
   }
 
   /** A WebSocket that is being opened. */

@@ -46,9 +46,9 @@ const identityKey = (sid: string): string => `bff:sid:${sid}`;
  * removed or expired.
  */
 export class SessionStore {
-  readonly #ctx: Ctx;
+  readonly #ctx: Pick<Ctx, 'kv' | 'clock'>;
 
-  constructor(ctx: Ctx) {
+  constructor(ctx: Pick<Ctx, 'kv' | 'clock'>) {
     this.#ctx = ctx;
   }
 
