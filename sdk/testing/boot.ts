@@ -124,6 +124,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   /** Calls as somebody, through the gate, without a wire. */
   by(persona: Persona): Client<C> {
+    this.#personas.set(persona.id, persona);
     const identity = async () => ({ principal: persona.kind, scopes: parseScopes(persona.scopes.join(' ')), caller: callerOf(persona) });
     return new Proxy({} as Client<C>, {
       get:
