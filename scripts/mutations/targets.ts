@@ -58,7 +58,8 @@ export const TARGETS: readonly Target[] = [
     tests: [
       'plugins/event-bus/test/consume/inbox-group.test.ts',
       'plugins/event-bus/test/consume/once-only.test.ts',
-      'plugins/event-bus/test/produce.test.ts',
+      'plugins/event-bus/test/produce/event.test.ts',
+      'plugins/event-bus/test/produce/batch.test.ts',
       'plugins/event-bus/test/retention.test.ts',
     ],
   },

@@ -122,9 +122,14 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.#relays[store].part(parted);
   }
 
+  /** The identity service knows the rights of these; of whoever calls as a persona it does anyhow. */
+  know(...personas: readonly Persona[]): void {
+    for (const persona of personas) this.#personas.set(persona.id, persona);
+  }
+
   /** Calls as somebody, through the gate, without a wire. */
   by(persona: Persona): Client<C> {
-    this.#personas.set(persona.id, persona);
+    this.know(persona);
     const identity = async () => ({ principal: persona.kind, scopes: parseScopes(persona.scopes.join(' ')), caller: callerOf(persona) });
     return new Proxy({} as Client<C>, {
       get:
@@ -151,7 +156,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   }
 
   async #direct(name: string, persona: Persona, identity: DirectCaller['identity'], input: DirectInput): Promise<Outgoing> {
-    this.#personas.set(persona.id, persona);
+    this.know(persona);
     const service = this.manifest.id;
     const { app } = this.process.instances.get(service) as ServiceInstance;
     return directCall(app, name, input, {
@@ -177,7 +182,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   }
 
   #door(path: string, { method = 'GET', persona, token, headers, body, as: certificate, host, cut }: DoorRequest): WireRequest {
-    if (persona) this.#personas.set(persona.id, persona);
+    if (persona) this.know(persona);
     const own = platformHost(this.manifest.id, 'localhost');
     const shown = token ?? (persona && this.mint.token(persona, this.manifest.id));
     return {

@@ -11,5 +11,6 @@ export { describeConformance } from './conformance.ts';
 export { type ContractCoverage, Coverage } from './coverage.ts';
 export { NameServer } from './name-server.ts';
 export { as, type Persona, TokenMint } from './persona.ts';
+export { servicePool } from './service-pool.ts';
 export { loseKeyValue, openTestStores, type TestStores } from './stores.ts';
 export { type WireAnswer, wireRequest } from './calls/wire-request.ts';

@@ -1,27 +1,38 @@
-import type { AnyRoute, Caller } from '@platform/sdk';
-import { as, boot, type BootedHost, TokenMint } from '@platform/testing';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { PolicyStore } from '@platform/kernel/test/policy-store';
+import type { AnyRoute } from '@platform/sdk';
+import { as, type BootedHost, openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventBus } from '../contract/index.ts';
-import plugin from '../src/plugin.ts';
-import { bearer, BusProcess, newEnv, person, Stores, workload } from './harness.ts';
+import { EventSource } from './fixtures/event-source.ts';
+import { newEnv, person, RunningBus, workload } from './fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const ENV = '018f0000-0000-7000-8000-00000000b001';
 const OTHER = '018f0000-0000-7000-8000-00000000b002';
 
+const shop = workload('shop');
+const mail = workload('mail');
+let stores: TestStores;
+let bus: RunningBus;
+let host: BootedHost<typeof eventBus>;
+beforeAll(async () => {
+  stores = await openTestStores();
+  bus = await RunningBus.start(stores, { produceRate: 1, produceBurst: 3, stubs: { sys: new PolicyStore().stub }, logLevel: 'debug' });
+  ({ host } = bus);
+});
+afterAll(async () => {
+  await bus?.[Symbol.asyncDispose]();
+  await stores?.[Symbol.asyncDispose]();
+});
+
 describe('who may come in, by the kernel’s own verifier', () => {
-  let host: BootedHost<typeof eventBus>;
   const ada = as.userIn(ENV, 'bus:read', 'bus:consume', 'bus:produce');
   const acting = as.delegated(ENV, 'bus:read', 'bus:consume');
   const operator = as.machine('bff-producer', 'bus:produce');
   const reader = as.machine('stat', 'bus:consume');
-  beforeAll(async () => {
-    host = await boot(plugin);
-    // The kit answers live scopes of whoever has called before.
-    for (const persona of [ada, acting, operator, reader]) await host.fetch(`/v1/streams?env_id=${ENV}`, { persona });
-  });
-  afterAll(async () => host?.[Symbol.asyncDispose]());
+  beforeAll(() => host.know(ada, acting, operator, reader));
 
   const streams = (init: Parameters<typeof host.fetch>[1], env = ENV) => host.fetch(`/v1/streams?env_id=${env}`, init);
   const answer = async (init: Parameters<typeof host.fetch>[1]) => {
@@ -114,26 +125,19 @@ describe('who may come in, by the kernel’s own verifier', () => {
   });
 });
 
-describe('in a process whose callers the test names', () => {
-  let stores: Stores;
-  let bus: BusProcess;
-  beforeAll(async () => {
-    stores = await Stores.start();
-    bus = await BusProcess.start(stores, { config: { produceRate: 1, produceBurst: 3 } });
-  });
-  afterAll(async () => {
-    await bus[Symbol.asyncDispose]();
-    await stores[Symbol.asyncDispose]();
-  });
-
+describe('what they find there', () => {
   test('BUS-075 the environment of the body is the one that counts, for a workload and for who acts for a person: stream, bucket and journal follow it', async () => {
     const own = newEnv();
-    const delegated: Caller = { ...person(own), kind: 'delegated', subject: 'm2m-acme', service: 'm2m', vertical: 'acme', userId: 'u-1' };
-    for (const caller of [workload('m2m-acme', 'acme'), delegated]) {
+    const [tenant, acting] = [workload('m2m-acme', 'acme'), as.delegated(own, 'bus:produce')];
+    const callers: [Persona, string][] = [
+      [tenant, host.mint.token(tenant, 'bus')],
+      [acting, host.mint.token(acting, 'bus', { sub: 'm2m-acme', vertical: 'acme' })],
+    ];
+    const body = (env_id: string) => ({ event_type: 'acme:shop:order:created', env_id, stream_family: 'app', payload: {} });
+    for (const [caller, token] of callers) {
       const env = newEnv();
-      const produced = await Promise.all(
-        Array.from({ length: 5 }, (_, n) => bus.produce(caller, env, n).catch((error: { code: string }) => error)),
-      );
+      const produce = () => bus.call('produce', caller, { token, body: body(env) }).then(({ value }) => value as { stream: string });
+      const produced = await Promise.all(Array.from({ length: 5 }, () => produce().catch((error: { code: string }) => error)));
       const done = produced.filter(outcome => 'stream' in outcome);
       expect(done.map(outcome => outcome.stream)).toEqual(Array(done.length).fill(`bus:${env}:app`));
       expect(produced.filter(outcome => 'code' in outcome && outcome.code === 'rate_limited').length).toBeGreaterThanOrEqual(1);
@@ -150,13 +154,11 @@ describe('in a process whose callers the test names', () => {
   });
 
   test('BUS-058 policies of the bus are administered on the bus: a set that is enforced forbids the next request, relations and attributes are kept', async () => {
-    const origin = await bus.listen();
     const env = newEnv();
-    const headers = { authorization: bearer(person(env)), 'content-type': 'application/json' };
+    const persona = person(env);
     const call = async (method: string, path: string, body?: object) => {
-      const response = await fetch(`${origin}${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
-      const text = await response.text();
-      return { status: response.status, body: (text ? JSON.parse(text) : {}) as Record<string, unknown> };
+      const { status, json } = await host.fetch(path, { method, persona, ...(body ? { body: JSON.stringify(body) } : {}) });
+      return { status, body: json };
     };
     const admin = (kind: string) => `/v1/admin/${kind}?target_env_id=${env}`;
     const lists = async () => (await call('GET', `/v1/streams?env_id=${env}`)).status;
@@ -182,5 +184,62 @@ describe('in a process whose callers the test names', () => {
     for (const kind of ['policy-sets', 'relations', 'attributes'])
       expect((await call('GET', `/v1/admin/${kind}`)).body).toMatchObject({ code: 'target_env_required' });
     expect((await call('GET', '/v1/admin/ui/policy')).body).toMatchObject({ page: 'policy', sections: [{ kind: 'tabs' }] });
+  });
+});
+
+describe('an event stream', () => {
+  test('a stream that may not be opened is refused before it begins', async () => {
+    const { status } = await host.fetch('/v1/consume/sse?stream_family=dlq&consumer_group=tab', { persona: person(newEnv()) });
+    expect(status).toBe(400);
+    const other = await host.fetch(`/v1/consume/sse?stream_family=app&consumer_group=tab&env_id=${newEnv()}`, {
+      persona: person(newEnv()),
+    });
+    expect([other.status, other.json['code']]).toEqual([403, 'env_mismatch']);
+  });
+
+  test('BUS-048 H-06 H-13 a ticket opens one stream once, within thirty seconds, as who minted it: of twelve at once one is let in', async () => {
+    const env = newEnv();
+    const mint = async (persona = mail) => {
+      const answer = await host.fetch('/v1/consume/sse/ticket', { method: 'POST', persona });
+      expect(answer.status).toBe(201);
+      return answer.json['ticket'] as string;
+    };
+    const path = (ticket: string, to = env) => `/v1/consume/sse?env_id=${to}&stream_family=app&consumer_group=tab&ticket=${ticket}`;
+    const status = async (address: string) => {
+      using source = await EventSource.open(host, address);
+      return source.status;
+    };
+    const ticket = await mint();
+    expect((await Promise.all(Array.from({ length: 12 }, () => status(path(ticket))))).sort()).toEqual([200, ...Array(11).fill(401)]);
+    const late = await mint();
+    await bus.clock.advance('30s');
+    expect(await status(path(late))).toBe(401);
+    expect(await status(path('nonsense'))).toBe(401);
+    // It is the minter's: another environment stays closed to a person.
+    expect(await status(path(await mint(person(newEnv()))))).toBe(403);
+    // And opens no other door.
+    expect(
+      (await host.fetch(`/v1/streams?env_id=${env}&ticket=${await mint()}`, { headers: { accept: 'text/event-stream' } })).status,
+    ).toBe(401);
+    const heard = newEnv();
+    using source = await EventSource.open(host, path(await mint(), heard));
+    await eventually(() => bus.store.client.xinfo('GROUPS', `bus:{${heard}}:app`).catch(() => [])).toHaveLength(1);
+    await bus.produce(shop, heard, 1);
+    expect((await source.next()).data).toMatchObject({ payload: { n: 1 } });
+  });
+
+  test('BUS-048 H-06 neither a token nor a ticket of the query reaches a log', async () => {
+    const token = host.mint.token(mail, 'bus');
+    for (const query of [
+      `token=${token}&stream_family=dlq`,
+      `token=${token}&stream_family=app&env_id=${newEnv()}`,
+      'ticket=a-ticket-that-nobody-minted&stream_family=app',
+    ]) {
+      using _source = await EventSource.open(host, `/v1/consume/sse?consumer_group=tab&${query}`);
+    }
+    const all = JSON.stringify(host.logged);
+    expect(all.length).toBeGreaterThan(2);
+    expect(all).not.toContain(token);
+    expect(all).not.toContain('a-ticket-that-nobody-minted');
   });
 });

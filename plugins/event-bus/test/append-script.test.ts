@@ -1,11 +1,11 @@
+import { TestKeyValue } from '@platform/kernel/storage/fixtures/test-key-value';
+import { pipelined } from '@platform/kernel/storage/pipelined';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TestKeyValue } from '../../../kernel/storage/fixtures/test-key-value.ts';
-import { pipelined } from '../../../kernel/storage/pipelined.ts';
 import { type Appended, AppendScript } from '../src/stream/append-script.ts';
 import { envelopeOf } from '../src/stream/entry.ts';
 import { streamKey } from '../src/stream/names.ts';
 import { rowOf } from './fixtures/left-behind.ts';
-import { newEnv } from './harness.ts';
+import { newEnv } from './fixtures/running-bus.ts';
 
 let store: TestKeyValue;
 beforeAll(async () => {

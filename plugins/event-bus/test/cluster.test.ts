@@ -1,8 +1,9 @@
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { EventSource } from './fixtures/event-source.ts';
 import { clusterMissing, RedisCluster } from './fixtures/redis-cluster.ts';
-import { bearer, BusProcess, newEnv, Stores, workload } from './harness.ts';
+import { newEnv, RunningBus, workload } from './fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 });
 
@@ -13,25 +14,24 @@ const mail = workload('mail');
 const acme = workload('m2m-acme', 'acme');
 
 describe.skipIf(missing !== undefined)('on three servers that share the slots', () => {
-  let stores: Stores;
+  let stores: TestStores;
   let cluster: RedisCluster;
-  let bus: BusProcess;
-  let other: BusProcess;
+  let bus: RunningBus;
+  let other: RunningBus;
   const envs = Array.from({ length: 30 }, newEnv);
   beforeAll(async () => {
-    [stores, cluster] = await Promise.all([Stores.start(), RedisCluster.start()]);
-    bus = await BusProcess.start(stores, { url: cluster.url, config: { streamEntries: 1_000 } });
-    other = await BusProcess.start(stores, { url: cluster.url });
+    [stores, cluster] = await Promise.all([openTestStores(), RedisCluster.start()]);
+    bus = await RunningBus.start(stores, { keyValueUrl: cluster.url, streamEntries: 1_000 });
+    other = await RunningBus.start(stores, { keyValueUrl: cluster.url });
   });
   afterAll(async () => {
     await other?.[Symbol.asyncDispose]();
     await bus?.[Symbol.asyncDispose]();
+    const logged = bus?.host.logged ?? [];
     await cluster?.[Symbol.asyncDispose]();
     await stores?.[Symbol.asyncDispose]();
     // Nothing the bus asked of the store crossed slots; a server that was killed is asked for until the client gives up.
-    const messages = [...(bus?.logged ?? []), ...(other?.logged ?? [])].map(line =>
-      JSON.stringify(line, (_, value) => (value instanceof Error ? value.message : value)),
-    );
+    const messages = logged.map(line => JSON.stringify(line, (name, value) => (name === 'stack' ? undefined : value)));
     expect(
       messages.filter(message => /CROSSSLOT|MOVED|same slot/i.test(message) && !message.includes('Too many Cluster redirections')),
     ).toEqual([]);
@@ -53,8 +53,8 @@ describe.skipIf(missing !== undefined)('on three servers that share the slots', 
     await bus.produce(shop, envs[3] as string, 9);
     expect((await waiting).map(({ payload }) => payload.n)).toEqual([9]);
     const env = newEnv();
-    using source = await EventSource.open(`${await other.listen()}/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, {
-      authorization: bearer(mail),
+    using source = await EventSource.open(other.host, `/v1/consume/sse?env_id=${env}&stream_family=app&consumer_group=tab`, {
+      persona: mail,
     });
     await eventually(async () => ((await bus.store.client.xinfo('GROUPS', `bus:{${env}}:app`).catch(() => [])) as unknown[]).length).toBe(
       1,

@@ -1,17 +1,18 @@
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { loseKeyValue, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
 import { leaveBehind } from './fixtures/left-behind.ts';
-import { BusProcess, newEnv, Stores, workload } from './harness.ts';
+import { newEnv, RunningBus, workload } from './fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
 const shop = workload('shop');
 const mail = workload('mail');
-let stores: Stores;
-let bus: BusProcess;
+let stores: TestStores;
+let bus: RunningBus;
 beforeAll(async () => {
-  stores = await Stores.start();
-  bus = await BusProcess.start(stores);
+  stores = await openTestStores();
+  bus = await RunningBus.start(stores);
 });
 afterAll(async () => {
   await bus[Symbol.asyncDispose]();
@@ -21,11 +22,10 @@ afterAll(async () => {
 const unmarked = async (env: string) => (await bus.pool.raw`select 1 from event_inbox where env_id = ${env} and message_id is null`).length;
 const keys = (entries: readonly { idempotency_key: string }[]): string[] => entries.map(({ idempotency_key }) => idempotency_key);
 async function killStore(): Promise<void> {
-  const { restarts } = stores.valkey;
-  process.kill(stores.valkey.pid, 'SIGKILL');
-  await eventually(() => stores.valkey.restarts).toBeGreaterThan(restarts);
-  await eventually(() => bus.store.healthy()).toBe(true);
+  await loseKeyValue(stores);
+  await eventually(() => bus.reachesStore()).toBe(true);
 }
+
 test('BUS-020: nothing that was acknowledged is lost when the store is killed twice in the middle of it', async () => {
   const env = newEnv();
   const acknowledged: string[] = [];
@@ -39,13 +39,13 @@ test('BUS-020: nothing that was acknowledged is lost when the store is killed tw
         () => false,
       );
       if (answered) acknowledged.push(key);
-      else await eventually(() => bus.store.healthy()).toBe(true);
+      else await eventually(() => bus.reachesStore()).toBe(true);
     }
   });
   const reading = (async () => {
     while (!killed) {
       for (const key of keys(await bus.drain(mail, { env_id: '*' }).catch(() => []))) consumed.add(key);
-      await eventually(() => bus.store.healthy()).toBe(true);
+      await eventually(() => bus.reachesStore()).toBe(true);
     }
   })();
   for (let kill = 0; kill < 2; kill++) {
@@ -134,13 +134,13 @@ test('BUS-011 BUS-012: without being told, the poll finds it after two seconds; 
 test('BUS-013: a bus that starts drains the inbox before it is ready', async () => {
   const env = newEnv();
   await leaveBehind(bus.pool, env, 1_200);
-  await using other = await BusProcess.start(stores);
+  await using other = await RunningBus.start(stores);
   expect(await other.store.client.xlen(`bus:{${env}}:app`)).toBe(1_200);
 });
 
 test('several processes relay the same rows once', async () => {
   const env = newEnv();
-  await using other = await BusProcess.start(stores);
+  await using other = await RunningBus.start(stores);
   await leaveBehind(bus.pool, env, 2_000);
   await Promise.all([bus.pool.raw`select pg_notify('bus_inbox', '')`, bus.clock.advance('2s'), other.clock.advance('2s')]);
   await eventually(() => unmarked(env)).toBe(0);

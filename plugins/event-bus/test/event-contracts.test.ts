@@ -1,12 +1,13 @@
-import { event, Type } from '@platform/sdk/contract';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Manifest } from '../../../kernel/base/manifest.ts';
-import { checkManifest } from '../../../kernel/host/plugin/checks/checks.ts';
-import { manifestOf } from '../../../kernel/base/manifest.ts';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import type { Manifest } from '@platform/kernel/base/manifest';
+import { manifestOf } from '@platform/kernel/base/manifest';
+import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { registry } from '@platform/registry/contract';
+import { event, Type } from '@platform/sdk/contract';
+import { openTestStores, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eventBus } from '../contract/index.ts';
-import { BusProcess, newEnv, Stores, workload } from './harness.ts';
+import { newEnv, refusal, RunningBus, workload } from './fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
@@ -25,28 +26,17 @@ const shop: Manifest = {
     }),
   ),
 };
-let stores: Stores;
-let bus: BusProcess;
+let stores: TestStores;
+let bus: RunningBus;
 beforeAll(async () => {
-  stores = await Stores.start();
-  bus = await BusProcess.start(stores, { neighbours: [shop] });
+  stores = await openTestStores();
+  bus = await RunningBus.start(stores, { manifests: [shop] });
 });
 afterAll(async () => {
   await bus[Symbol.asyncDispose]();
   await stores[Symbol.asyncDispose]();
 });
 
-interface Refusal {
-  readonly code: string;
-  readonly status: number;
-  readonly detail?: string;
-  readonly extra?: { readonly errors?: readonly { pointer: string; code: string }[] };
-}
-const refusal = (work: Promise<unknown>): Promise<Refusal> =>
-  work.then(
-    () => ({ code: 'none', status: 200 }),
-    error => error,
-  );
 const produce = (as: ReturnType<typeof workload>, event_type: string, payload: object, env = newEnv()) =>
   refusal(bus.call('produce', as, { body: { event_type, env_id: env, stream_family: 'app', payload } }));
 const declare = (events: Record<string, object>, more: object = {}) =>
@@ -102,7 +92,7 @@ test('a row of a batch that does not fit fails alone, and its detail says where'
 
 test('a vertical is open until the host says what its services declare; then it is held to that, in every process and after a restart', async () => {
   expect((await produce(acme, 'acme:lending:loan:granted', { anything: 1 })).code).toBe('none');
-  await using other = await BusProcess.start(stores);
+  await using other = await RunningBus.start(stores);
   expect((await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) })).value).toMatchObject({ changed: true });
   expect((await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) })).value).toMatchObject({ changed: false });
   expect(await produce(acme, 'acme:lending:loan:granted', { loan_id: 7 })).toMatchObject({
@@ -113,7 +103,7 @@ test('a vertical is open until the host says what its services declare; then it 
   expect(await produce(acme, 'acme:other:loan:granted', {})).toMatchObject({ code: 'invalid_event' });
   expect((await produce(acme, 'acme:lending:loan:granted', { loan_id: 'l' })).code).toBe('none');
   expect((await produce(globex, 'globex:any:thing:happened', { free: true })).code).toBe('none');
-  const elsewhere = (process: BusProcess) =>
+  const elsewhere = (process: RunningBus) =>
     refusal(
       process.call('produce', acme, {
         body: { event_type: 'acme:lending:loan:granted', env_id: newEnv(), stream_family: 'app', payload: {} },
@@ -121,13 +111,14 @@ test('a vertical is open until the host says what its services declare; then it 
     ).then(({ code }) => code);
   await other.clock.advance('2s');
   await eventually(() => elsewhere(other)).toBe('invalid_event');
-  await using fresh = await BusProcess.start(stores);
+  await using fresh = await RunningBus.start(stores);
   expect(await elsewhere(fresh)).toBe('invalid_event');
 });
 
 test('what a service that is gone had declared is forgotten, and its groups with it; one that came back since then is not touched', async () => {
   await declare({ 'acme:lending:loan:granted': Type.Object({ loan_id: Type.String() }) });
-  await using process = await BusProcess.start(stores);
+  let items: object[] = [];
+  await using process = await RunningBus.start(stores, { stubs: { sys: { listLives: () => ({ items, next_cursor: null }) } } });
   const env = newEnv();
   await process.call('consume', workload('lending', 'acme'), {
     body: { env_id: env, stream_family: 'app', consumer_group: 'book', consumer: 'c', block_ms: 0 },
@@ -138,8 +129,7 @@ test('what a service that is gone had declared is forgotten, and its groups with
   const said = (life: string, since: string) => [
     { service: 'lending', vertical: 'acme', label: 'Lending', version: '1', life, since, stream_families: [] },
   ];
-  let items = said('gone', '2020-01-01T00:00:00.000Z');
-  using _registry = process.caller.addLocal('sys', { call: async operation => (operation === 'listLives' ? { items } : {}) });
+  items = said('gone', '2020-01-01T00:00:00.000Z');
   await process.clock.advance('1s');
   expect([await code(), declared]).toEqual(['invalid_event', expect.anything()]);
   items = said('enabled', '2020-01-01T00:00:00.000Z');

@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
+import { newId } from '@platform/kernel/base/ids';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
+import { openTestStores, servicePool, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { newId } from '../../../../kernel/base/ids.ts';
-import { eventually } from '../../../../kernel/storage/fixtures/eventually.ts';
-import type { PostgresPool } from '../../../../kernel/storage/postgres/postgres-pool.ts';
-import { Counters } from '../../src/upkeep/counters.ts';
-import { GroupCommit } from '../../src/produce/group-commit.ts';
-import { Inbox } from '../../src/inbox/inbox.ts';
 import { InboxGroup, keyOf } from '../../src/inbox/inbox-group.ts';
+import { Inbox } from '../../src/inbox/inbox.ts';
 import { lineOf } from '../../src/inbox/journal.ts';
 import { Notes } from '../../src/inbox/notes.ts';
+import { GroupCommit } from '../../src/produce/group-commit.ts';
+import { Counters } from '../../src/upkeep/counters.ts';
 import { leaveBehind, rowOf } from '../fixtures/left-behind.ts';
-import { BusProcess, newEnv, Stores, workload } from '../harness.ts';
+import { newEnv, RunningBus, workload } from '../fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
@@ -86,20 +87,27 @@ test('what is noted without a database is bounded by messages: the oldest go', (
 });
 
 describe('with its tables', () => {
-  let stores: Stores;
+  let stores: TestStores;
+  const pools: PostgresPool[] = [];
   beforeAll(async () => {
-    stores = await Stores.start();
+    stores = await openTestStores();
   });
   afterAll(async () => {
+    for (const pool of pools) await pool.close(0);
     await stores[Symbol.asyncDispose]();
   });
+  /** Tables of the bus, in a schema of their own. */
+  const tablesOf = async (service: string, migrations = ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) => {
+    await stores.stores.ensureService(service);
+    const pool = await servicePool(stores, service);
+    pools.push(pool);
+    for (const name of migrations) await migrate(pool, name);
+    return pool;
+  };
 
   test('events that were accepted one by one are kept in groups: keys, entries and journal stay, and what was on no stream is appended', async () => {
-    const pool = await stores.cluster.pool('old');
+    const pool = await tablesOf('old', ['0001_inbox', '0002_schedule']);
     const env = newEnv();
-    const migration = (name: string) => migrate(pool, name);
-    await migration('0001_inbox');
-    await migration('0002_schedule');
     const insert = (n: number, message_id: string | null) => pool.raw`
       insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by, message_id, relayed_at)
       values (uuidv7(), ${env}, 'shop', ${`left-${n}`}, 'platform:shop:order:created', 'app', ${JSON.stringify({ n })}, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.123Z', 'shop', 'c', now(),
@@ -108,8 +116,8 @@ describe('with its tables', () => {
     await insert(2, null);
     await pool.raw`insert into audit_journal (at, action, sub, env_id, stream_family, event_type, message_id, outcome, correlation_id)
       values (now(), 'produce', 'shop', ${env}, 'app', 'a:b:c:d', '5-0', 'accepted', 'c')`;
-    await migration('0003_inbox_groups');
-    await migration('0004_minted_keys');
+    await migrate(pool, '0003_inbox_groups');
+    await migrate(pool, '0004_minted_keys');
     expect(await pool.raw`select idempotency_key, message_id from event_inbox order by id`).toEqual([
       { idempotency_key: 'left-1', message_id: '5-0' },
       { idempotency_key: 'left-2', message_id: null },
@@ -125,8 +133,7 @@ describe('with its tables', () => {
   });
 
   test('BUS-014 a group that somebody has in hand at the moment is waited for: those behind it are not appended before it', async () => {
-    const pool = await stores.cluster.pool('waits');
-    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    const pool = await tablesOf('waits');
     await leaveBehind(pool, newEnv(), 2, { perGroup: 1 });
     const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
     const leased = await pool.tx(async sql => {
@@ -140,16 +147,14 @@ describe('with its tables', () => {
   });
 
   test('pages of the journal go after ninety days, and no sooner', async () => {
-    const pool = await stores.cluster.pool('swept');
-    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    const pool = await tablesOf('swept');
     await pool.raw`insert into audit_pages (at, entries) select now() - days * interval '1 day', '[]' from unnest(${[89, 91]}::int[]) days`;
     const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
     expect([await inbox.sweep(), await inbox.sweep(), (await pool.raw`select 1 from audit_pages`).length]).toEqual([1, 0, 1]);
   });
 
   test('F-15 what was under way when a store died is appended anew: its entries there count for nothing, nor does what its appender says later', async () => {
-    const pool = await stores.cluster.pool('fenced');
-    for (const name of ['0001_inbox', '0002_schedule', '0003_inbox_groups', '0004_minted_keys']) await migrate(pool, name);
+    const pool = await tablesOf('fenced');
     await leaveBehind(pool, newEnv(), 3, { perGroup: 1 });
     const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);
     const [partly, late, done] = (await inbox.lease(10)) as [InboxGroup, InboxGroup, InboxGroup];
@@ -164,7 +169,7 @@ describe('with its tables', () => {
   });
 
   test('of a group that reached only some of its streams, the others are appended later, and none twice', async () => {
-    await using bus = await BusProcess.start(stores);
+    await using bus = await RunningBus.start(stores);
     const [broken, whole] = [newEnv(), newEnv()];
     const shop = workload('shop');
     await bus.store.client.set(`bus:{${broken}}:app`, 'no stream');
@@ -183,6 +188,8 @@ describe('with its tables', () => {
       ).results;
     const first = await batch();
     expect(first.map(({ error }) => error ?? 'ok')).toEqual(['ok', 'append_failed', 'ok']);
+    // The relay, which was told of it, has tried as well; it does not try again before its next poll.
+    await eventually(() => bus.host.logged.some(({ msg }) => msg === 'rows are not appended yet')).toBe(true);
     await bus.store.client.del(`bus:{${broken}}:app`);
     // The same request again takes the group over: what is there keeps its entry, what is not is appended.
     const second = await batch();
@@ -196,11 +203,11 @@ describe('with its tables', () => {
   });
 
   test('what is noted is written when the commit is closed, not when its wait is over: otherwise the next process appends it again', async () => {
-    await using bus = await BusProcess.start(stores);
+    const pool = await tablesOf('closing');
     const env = newEnv();
-    const ctx = { db: { sql: bus.pool.raw }, platform: { newId }, log: { info: () => undefined, warn: () => undefined } } as never;
+    const ctx = { db: { sql: pool.raw }, platform: { newId }, log: { info: () => undefined, warn: () => undefined } } as never;
     const appender = { append: async (rows: readonly unknown[]) => rows.map((_, index) => `1-${index}`) } as never;
-    const marked = async () => (await bus.pool.raw`select 1 from event_inbox where env_id = ${env} and message_id is not null`).length;
+    const marked = async () => (await pool.raw`select 1 from event_inbox where env_id = ${env} and message_id is not null`).length;
     const commit = new GroupCommit(ctx, new Inbox(ctx), appender, new Counters());
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {

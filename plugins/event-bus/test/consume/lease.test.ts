@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openTestStores, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newEnv, RunningBus, workload } from '../fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });

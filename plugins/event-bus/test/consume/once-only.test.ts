@@ -1,15 +1,16 @@
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { eventually } from '../../../../kernel/storage/fixtures/eventually.ts';
-import { BusProcess, newEnv, Stores, workload } from '../harness.ts';
+import { newEnv, RunningBus, workload } from '../fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
 const sys = workload('sys');
-let stores: Stores;
-let bus: BusProcess;
+let stores: TestStores;
+let bus: RunningBus;
 beforeAll(async () => {
-  stores = await Stores.start();
-  bus = await BusProcess.start(stores);
+  stores = await openTestStores();
+  bus = await RunningBus.start(stores);
 });
 afterAll(async () => {
   await bus[Symbol.asyncDispose]();

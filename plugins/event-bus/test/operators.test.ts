@@ -1,0 +1,79 @@
+import { openTestStores, type TestStores } from '@platform/testing';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { newEnv, refusal, RunningBus, workload } from './fixtures/running-bus.ts';
+
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
+
+const shop = workload('shop');
+const mail = workload('mail');
+let stores: TestStores;
+let bus: RunningBus;
+beforeAll(async () => {
+  stores = await openTestStores();
+  bus = await RunningBus.start(stores);
+});
+afterAll(async () => {
+  await bus?.[Symbol.asyncDispose]();
+  await stores?.[Symbol.asyncDispose]();
+});
+
+test('BUS-051: streams are listed page by page with their size and groups', async () => {
+  const env = newEnv();
+  for (const family of ['app', 'audit', 'sys']) for (const n of [1, 2]) await bus.produce(shop, env, n, { stream_family: family });
+  await bus.consume(mail, { env_id: env, stream_family: 'sys' });
+  const rows: { stream_family: string; length: number; groups: number; stream: string }[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = (await bus.call('listStreams', shop, { query: { env_id: env, limit: 1, ...(cursor ? { cursor } : {}) } })).value as {
+      items: typeof rows;
+      next_cursor: string | null;
+    };
+    rows.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  expect(rows.map(({ stream, length }) => [stream, length]).sort()).toEqual([
+    [`bus:${env}:app`, 2],
+    [`bus:${env}:audit`, 2],
+    [`bus:${env}:sys`, 2],
+  ]);
+  expect(rows.find(({ stream_family }) => stream_family === 'sys')).toMatchObject({
+    env_id: env,
+    first_id: expect.any(String),
+    last_id: expect.any(String),
+  });
+  expect(await refusal(bus.call('listStreams', shop, { query: { env_id: env, cursor: 'x' } }))).toMatchObject({
+    code: 'bad_cursor',
+    status: 400,
+  });
+});
+
+test('BUS-052: the lag of each group', async () => {
+  const env = newEnv();
+  for (const n of [1, 2, 3]) await bus.produce(shop, env, n);
+  await bus.consume(mail, { env_id: env, count: 2 });
+  const { value } = await bus.call('streamLag', shop, { params: { family: 'app' }, query: { env_id: env } });
+  expect(value).toMatchObject({
+    stream: `bus:${env}:app`,
+    groups: [{ group: 'mail.g', pending: 2, lag: 1, last_delivered_id: expect.any(String), oldest_pending_ms: expect.any(Number) }],
+  });
+});
+
+test('BUS-053 BUS-056 BUS-057: metrics and the data of the pages, which need a target', async () => {
+  const env = newEnv();
+  await bus.produce(shop, env, 1);
+  const read = async (path: string) => {
+    const { status, json: body } = await bus.host.fetch(path, { persona: shop });
+    return { status, body };
+  };
+  expect((await read('/v1/metrics')).body).toMatchObject({
+    produced: expect.any(Number),
+    inbox_unrelayed: expect.any(Number),
+    retry_depth: 0,
+    sse_clients: expect.any(Number),
+  });
+  expect((await read(`/v1/admin/streams?target_env_id=${env}`)).body).toMatchObject({ items: [{ stream_family: 'app', length: 1 }] });
+  expect((await read(`/v1/admin/overview?target_env_id=${env}`)).body).toMatchObject({ streams: 1, entries: 1, dead_letters: 0 });
+  expect((await read('/v1/admin/streams')).status).toBe(400);
+  for (const page of ['overview', 'streams', 'consumers', 'metrics', 'dlq', 'policy'])
+    expect((await read(`/v1/admin/ui/${page}`)).body).toMatchObject({ page, sections: expect.arrayContaining([expect.any(Object)]) });
+});
