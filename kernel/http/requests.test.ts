@@ -15,6 +15,7 @@ const writer = as.user('probe:things:read', 'probe:things:write');
 
 beforeAll(async () => {
   host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, {
+    logLevel: 'info',
     stubs: {
       sys: {
         echo: (async (input: { headers: Record<string, string> }) => ({
@@ -537,6 +538,14 @@ describe('the socket door', () => {
     expect(await refused('/v1/talk', host.mint.token(as.user(), 'probe'))).toEqual({ status: 403, code: 'policy_denied' });
     expect(await refused('/v1/closed-talk', host.mint.token(reader, 'probe'))).toEqual({ status: 409, code: 'thing_taken' });
     expect(await refused('/v1/things', host.mint.token(reader, 'probe'))).toEqual({ status: 404, code: 'not_found' });
+    const told = () =>
+      host.logged.filter(({ msg, status }) => msg === 'request answered' && [401, 403, 409, 404].includes(status as number));
+    expect(told().slice(-4)).toMatchObject([
+      { operation: 'talk', status: 401 },
+      { operation: 'talk', status: 403 },
+      { operation: 'closedTalk', status: 409 },
+      { operation: 'none', status: 404 },
+    ]);
   });
 
   test('a client that breaks off before it is accepted harms nobody', async () => {

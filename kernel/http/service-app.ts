@@ -202,31 +202,49 @@ export class ServiceApp {
   async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { manifest, log } = this.#options;
     const exchange = readExchange(req, manifest.id);
+    const begun = performance.now();
     await inScope({ correlationId: exchange.correlationId, service: manifest.id }, async () => {
+      const told = (operation: string, status: number) => this.#tell(exchange, operation, status, performance.now() - begun);
       using connection = new SocketConnection(req, socket, head);
+      let operation = 'none';
       try {
-        refuseAmbiguous(req);
-        const match = this.#table.find('GET', exchange.url.pathname);
-        refuseNulIn(exchange.url);
-        if (!match || match === 'malformed' || 'methods' in match || match.value.route.door !== 'socket')
-          throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
+        const match = this.#socketAt(req, exchange);
+        operation = match.value.name;
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
         this.#lifetimes.atEnd(() => connection.close(1001, 'the service is stopping'), closed.signal);
         const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, () => closed.signal));
         await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
+        told(operation, 101);
       } catch (error) {
         if (connection.accepted) {
           log.warn({ err: error }, 'socket handler failed');
+          told(operation, 101);
           return connection.close(1011, 'internal');
         }
-        const { status, headers, body } = problemResponse(error, { service: manifest.id, correlationId: exchange.correlationId, log });
+        const { status, headers, body, code } = problemResponse(error, {
+          service: manifest.id,
+          correlationId: exchange.correlationId,
+          log,
+        });
+        this.#options.metrics?.refused(code);
+        told(operation, status);
         const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(
           ([name, value]) => `${name}: ${value}`,
         );
         socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
       }
     });
+  }
+
+  /** The socket door at the path of an upgrade. */
+  #socketAt(req: IncomingMessage, { url }: Exchange): Match<Mounted> {
+    refuseAmbiguous(req);
+    const match = this.#table.find('GET', url.pathname);
+    refuseNulIn(url);
+    if (!match || match === 'malformed' || 'methods' in match || match.value.route.door !== 'socket')
+      throw kernelProblem('not_found', { detail: 'This path takes no WebSocket.' });
+    return match;
   }
 
   #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, stream?: Mounted): Incoming {

@@ -1,4 +1,4 @@
-import { createServer as createHttp, type Server as HttpServer } from 'node:http';
+import { createServer as createHttp, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import { createServer as createTcp, Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -186,10 +186,15 @@ export class EdgeListener implements AsyncDisposable {
       void door.request(req, res);
     });
     server.on('upgrade', (req, socket, head) => void door.upgrade(req, socket, head));
-    server.on('connect', (req, socket) => refuseSocket(socket, TUNNEL, door.correlationOf(req)));
-    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
-      refuseSocket(socket, unreadable(error), `proxy-${this.#ctx.platform.newId()}`),
-    );
+    server.on('connect', (req, socket) => {
+      door.told(TUNNEL, door.correlationOf(req), req);
+      refuseSocket(socket, TUNNEL, door.correlationOf(req));
+    });
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+      const [refusal, correlationId] = [unreadable(error), `proxy-${this.#ctx.platform.newId()}`];
+      if (socket.writable) door.told(refusal, correlationId);
+      refuseSocket(socket, refusal, correlationId);
+    });
     return server;
   }
 
@@ -204,7 +209,10 @@ export class EdgeListener implements AsyncDisposable {
       req.stream.setTimeout(SILENT_MS, () => req.stream.close(8));
       void door.request(req as never, res as never);
     });
-    server.on('connect', ((req: never, res: never) => refuse(res, TUNNEL, door.correlationOf(req))) as never);
+    server.on('connect', ((req: IncomingMessage, res: ServerResponse) => {
+      door.told(TUNNEL, door.correlationOf(req), req);
+      refuse(res, TUNNEL, door.correlationOf(req));
+    }) as never);
     server.on('sessionError', error => this.#ctx.log.debug({ err: error }, 'an HTTP/2 session ended'));
     return server;
   }

@@ -13,6 +13,8 @@ export interface Refusal {
   readonly closes?: boolean;
   /** The client is in the middle of its body: a connection cut at once would take the answer along. */
   readonly lingers?: boolean;
+  /** The environment it was about, where that is known: for the log alone. */
+  readonly envId?: string | null;
 }
 
 export const isRefusal = (value: object | string): value is Refusal => typeof value === 'object' && 'code' in value && 'title' in value;

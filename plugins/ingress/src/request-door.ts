@@ -73,31 +73,48 @@ export class RequestDoor {
       if (streamOf(res)) await turn();
       if (isGone(res)) return;
       const refusal = await this.#forward(req, res, correlationId);
-      if (refusal) refuse(res, refusal, correlationId);
+      if (refusal) this.#refuse(req, res, refusal, correlationId);
     } catch (error) {
       if (isGone(res) || error instanceof ClientGone) return void (streamOf(res) ?? res).destroy();
-      refuse(res, this.#named(error), correlationId);
+      this.#refuse(req, res, this.#named(error), correlationId);
     }
+  }
+
+  /** Answers in place of a backend, which would have written the line of this request. */
+  #refuse(req: IncomingMessage, res: ServerResponse, refusal: Refusal, correlationId: string): void {
+    this.told(refusal, correlationId, req);
+    refuse(res, refusal, correlationId);
+  }
+
+  /** The log line of a request that ends at the edge; those that are forwarded are told by the service that answers. */
+  told({ status, code, envId }: Refusal, correlationId: string, req?: IncomingMessage): void {
+    this.#ctx.log.info(
+      { correlation_id: correlationId, ...(envId ? { env_id: envId } : {}), ...(req ? { method: req.method } : {}), status, code },
+      'request refused at the edge',
+    );
   }
 
   async upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const correlationId = this.correlationOf(req);
+    const refused = (refusal: Refusal) => {
+      this.told(refusal, correlationId, req);
+      refuseSocket(socket, refusal, correlationId);
+    };
     (req.socket as TLSSocket).setTimeout(0);
     socket.on('error', () => socket.destroy());
     this.#active += 1;
     try {
       const admitted = await this.#admit(req, correlationId);
-      if (isRefusal(admitted)) return refuseSocket(socket, admitted, correlationId);
+      if (isRefusal(admitted)) return refused(admitted);
       const target = targetOf(req);
-      if (target === 'server')
-        return refuseSocket(socket, { status: 400, code: 'malformed', title: 'A path is needed to upgrade' }, correlationId);
+      if (target === 'server') return refused({ status: 400, code: 'malformed', title: 'A path is needed to upgrade' });
       const refusal = isRefusal(target) ? target : admitted.screened(undefined);
-      if (refusal) return refuseSocket(socket, refusal, correlationId);
+      if (refusal) return refused(refusal);
       req.url = (target as { path: string }).path;
       const headers = backendHeaders(req, admitted.mapping, { correlationId, ip: ipOf(req), upgrade: true });
       await this.#ctx.backends.upgrade(admitted.mapping.service, { req, socket, head, headers, party: partyOf(req.socket.remoteAddress) });
     } catch (error) {
-      refuseSocket(socket, this.#named(error), correlationId);
+      refused(this.#named(error));
     } finally {
       this.#active -= 1;
     }
@@ -118,7 +135,7 @@ export class RequestDoor {
     const party = partyOf(req.socket.remoteAddress);
     const body = await this.#parts.bodies.take(req, party, refusal => {
       res.once('finish', () => req.destroy());
-      refuse(res, refusal, correlationId);
+      this.#refuse(req, res, refusal, correlationId);
     });
     // A large body is screened on its way.
     const refusal = admitted.screened(body?.rest ? undefined : body?.begun);
@@ -127,9 +144,11 @@ export class RequestDoor {
     // What was read whole has a length, however it came.
     if (body && !body.rest) headers['content-length'] = String(body.begun.byteLength);
     for (const [name, value] of Object.entries(HSTS)) res.setHeader(name, value);
-    const rest = body?.rest && admitted.passing(body.rest, refused => refuse(res, refused, correlationId));
+    const rest = body?.rest && admitted.passing(body.rest, refused => this.#refuse(req, res, refused, correlationId));
     const trailer = body ? trailerNames(req) : undefined;
-    const trailers = mayBeTrailed(req, body, trailer) ? () => admitted.trailed(refused => refuse(res, refused, correlationId)) : undefined;
+    const trailers = mayBeTrailed(req, body, trailer)
+      ? () => admitted.trailed(refused => this.#refuse(req, res, refused, correlationId))
+      : undefined;
     if (trailer !== undefined) headers['trailer'] = trailer;
     await this.#ctx.backends.forward(mapping.service, { req, res, headers, body: body && (rest ?? body.begun), party, trailers });
     return undefined;
@@ -145,10 +164,17 @@ export class RequestDoor {
     if (typeof servername === 'string' && servername !== '' && servername.toLowerCase().replace(/\.$/, '') !== host) return misdirected;
     const mapping = await this.#parts.mappings.find(host);
     if (!mapping) return misdirected;
-    if (mapping.status === 'suspended') return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended' };
+    if (mapping.status === 'suspended')
+      return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended', envId: mapping.env_id };
     const { waf, wafLargeBodies, limited, rps } = await this.#parts.settings.of(mapping.env_id);
     if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
-      return { status: 429, code: 'rate_limited', title: 'Too many requests from this address', headers: rateHeaders(rps) };
+      return {
+        status: 429,
+        code: 'rate_limited',
+        title: 'Too many requests from this address',
+        headers: rateHeaders(rps),
+        envId: mapping.env_id,
+      };
     if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body, trailed: () => backendTrailers(req) };
     const found = (finding: Finding | undefined) =>
       finding && this.#found(req, mapping, { finding, blocks: waf === 'block', correlationId });
@@ -188,7 +214,7 @@ export class RequestDoor {
       { threat, place, reason, outcome, host: mapping.hostname, env_id: mapping.env_id, correlation_id: correlationId },
       'screening found something',
     );
-    return blocks ? BLOCKED : undefined;
+    return blocks ? { ...BLOCKED, envId: mapping.env_id } : undefined;
   }
 
   /** The answer to what was thrown on the way. */

@@ -159,8 +159,13 @@ describe('headers', () => {
     ['a bad chunk', `POST / HTTP/1.1\r\nHost: ${ECHO}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`],
   ])('H-14 %s: 400, and the connection is closed', async (_, text) => {
     const before = world.seen.length;
-    expect(await world.raw(ECHO, text)).toMatch(/^HTTP\/1\.1 400 /);
+    const answer = await world.raw(ECHO, text);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(world.seen.length).toBe(before);
+    // What ends at the edge has its line in the log here: no service writes one.
+    const correlation_id = /"correlation_id":"([^"]+)"/.exec(answer)?.[1];
+    const lines = world.host.logged.filter(line => line['correlation_id'] === correlation_id);
+    expect(lines).toEqual([expect.objectContaining({ msg: 'request refused at the edge', status: 400 })]);
   });
 
   test('ING-037 more than a hundred headers are 431', async () => {
