@@ -217,6 +217,16 @@ export const ingress = defineContract({
       address: 'address',
       hidden: true,
     }),
+    challenges: listener('challenges', {
+      summary: 'The plain port on which certificate authorities outside look for answers to challenges',
+      gate: { public: 'ACME validation comes without a credential' },
+      hidden: true,
+    }),
+    management: listener('management', {
+      summary: 'The plain port of the management plane',
+      gate: { public: 'Peers of private addresses alone reach it' },
+      hidden: true,
+    }),
     mappings: get('/v1/prox/mappings', {
       summary: 'Host mappings in the cache',
       gate: 'proxy:mappings:read',

@@ -11,6 +11,8 @@ export default definePlugin(ingress, {
     return {
       routes: {
         edge: () => undefined,
+        challenges: () => undefined,
+        management: () => undefined,
         mappings: async () => ({ items: edge.mappings.known(), next_cursor: null }),
         backends: async () => ({ items: await edge.backends() }),
         figures: async () => edge.figures,

@@ -3,7 +3,7 @@ import { isPrivate } from '../connections/private-source.ts';
 import type { Ctx } from '../context.ts';
 import { challengeDoor } from './challenge-door.ts';
 import { ManagementDoor } from './management-door.ts';
-import { PlainListener } from './plain-listener.ts';
+import { type PlainDoor, PlainListener } from './plain-listener.ts';
 
 const HTTP_PORT = 80;
 const AGAIN_MS = 1_000;
@@ -17,6 +17,7 @@ export async function openChallenges(ctx: Ctx): Promise<void> {
   const port = httpPort ?? (ctx.platform.production ? HTTP_PORT : 0);
   if (port === 0) return;
   await openWhenFree(ctx, () => new PlainListener((req, res) => void challengeDoor(ctx, req, res)), {
+    door: 'challenges',
     port,
     address,
     setting: 'PLATFORM_PROXY_HTTP_PORT',
@@ -35,7 +36,7 @@ export async function openManagement(ctx: Ctx, bodies: BodyIntake): Promise<void
       (req, res) => void door.answer(req, res),
       ({ remoteAddress }) => isPrivate(remoteAddress),
     );
-  await openWhenFree(ctx, make, { port, address, setting: 'PLATFORM_PROXY_MANAGEMENT_PORT' });
+  await openWhenFree(ctx, make, { door: 'management', port, address, setting: 'PLATFORM_PROXY_MANAGEMENT_PORT' });
 }
 
 /**
@@ -45,12 +46,12 @@ export async function openManagement(ctx: Ctx, bodies: BodyIntake): Promise<void
 async function openWhenFree(
   ctx: Ctx,
   make: () => PlainListener,
-  { port, address, setting }: { readonly port: number; readonly address: string; readonly setting: string },
+  { door, port, address, setting }: { readonly door: PlainDoor; readonly port: number; readonly address: string; readonly setting: string },
 ): Promise<void> {
   const open = async (): Promise<boolean> => {
     const listener = make();
     try {
-      await listener.listen(port, address);
+      await listener.listen(ctx, door, { port, address });
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code === 'EADDRINUSE') return false;

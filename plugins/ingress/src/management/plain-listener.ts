@@ -1,9 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Ctx } from '../context.ts';
 
 const [HEADER_BYTES, HEADER_MS, REQUEST_MS, CHECK_EVERY_MS, SILENT_MS] = [16_384, 5_000, 10_000, 1_000, 30_000];
 const MOST_CONNECTIONS = 256;
 const FIXED_404 = 'HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
+
+/** The listener doors of the contract that speak plain HTTP. */
+export type PlainDoor = 'challenges' | 'management';
 
 /** The answer to everything a plain port does not serve (G-PROXY-04). */
 export const notFound = (res: ServerResponse): void => void res.writeHead(404, { 'content-length': '0', connection: 'close' }).end();
@@ -36,11 +40,9 @@ export class PlainListener implements AsyncDisposable {
       );
   }
 
-  async listen(port: number, address: string): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, address, () => (this.#server.off('error', reject), resolve()));
-    });
+  /** Listens behind a door of the contract. */
+  async listen(ctx: Pick<Ctx, 'listen'>, door: PlainDoor, at: { readonly port: number; readonly address: string }): Promise<void> {
+    await ctx.listen(door, this.#server, at);
     this.#server.on('error', () => undefined);
   }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { expect, test } from 'vitest';
@@ -20,6 +20,11 @@ async function opened(config: { httpPort?: number }, production = false) {
     clock,
     every: clock.every.bind(clock),
     own: (resource: never) => void owned.push(resource),
+    listen: async (_door: string, server: Server, { port, address }: { port: number; address: string }) => {
+      server.listen(port, address);
+      await once(server, 'listening');
+      return false;
+    },
     log,
   };
   await openChallenges(ctx as never);
