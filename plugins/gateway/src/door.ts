@@ -48,15 +48,19 @@ export class Door {
     if (!handler) throw this.#ctx.problem('method_not_allowed', { headers: { allow: [...Object.keys(methods), 'OPTIONS'].join(', ') } });
     const response = await handler(exchange, extra);
     // What a service answered through the proxy was its own to judge: it was asked with the same Accept.
-    if (handler !== methods['ANY']) this.#requireAdmitted(exchange, response);
-    return method === 'HEAD' && response.body ? new Response(null, response) : response;
+    const admitted = handler === methods['ANY'] || this.#isAdmitted(exchange, response);
+    if (admitted && (method !== 'HEAD' || !response.body)) return response;
+    // Nobody reads this body, and whoever makes it has to know.
+    await response.body?.cancel();
+    if (admitted) return new Response(null, response);
+    const type = response.headers.get('content-type')?.split(';')[0];
+    throw this.#ctx.problem('not_acceptable', { detail: `This is answered as ${type}; Accept does not admit it.` });
   }
 
-  #requireAdmitted({ request }: RawExchange, response: Response): void {
+  #isAdmitted({ request }: RawExchange, response: Response): boolean {
     const type = response.headers.get('content-type');
-    if (!response.ok || type === null || !['GET', 'HEAD'].includes(request.method)) return;
-    if (!admits(request.headers.get('accept') ?? undefined, type))
-      throw this.#ctx.problem('not_acceptable', { detail: `This is answered as ${type.split(';')[0]}; Accept does not admit it.` });
+    if (!response.ok || type === null || !['GET', 'HEAD'].includes(request.method)) return true;
+    return admits(request.headers.get('accept') ?? undefined, type);
   }
 
   #preflight(exchange: RawExchange): Response {

@@ -1,4 +1,4 @@
-import type { RawExchange } from '@platform/sdk';
+import { admits, type RawExchange } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, readJson, visitOf } from '../door.ts';
 import type { Frame } from './event-channel.ts';
@@ -13,6 +13,7 @@ interface Stream {
 
 const MAX_TYPES = 200;
 const BODY_LIMIT = 65_536;
+const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' };
 
 /** Live events as server-sent events: one stream per session, a new one takes the place of the old (G-BFF-08). */
 export class Subscriptions {
@@ -49,6 +50,9 @@ export class Subscriptions {
     const session = await this.#guard.session(visit);
     // Opening replaces the stream that is there, so another site must not.
     if (visit.header('origin') !== undefined) this.#guard.sameOrigin(visit);
+    // Nor does a stream that the door will not let out, or of which the head alone is asked for.
+    if (exchange.request.method === 'HEAD' || !admits(visit.header('accept'), STREAM['content-type']))
+      return new Response(null, { headers: STREAM });
     const listener = new Listener(session, ({ channel }) =>
       channel.close({ kind: 'note', type: 'platform:bff:session:expired', data: {} }),
     );
@@ -81,9 +85,7 @@ export class Subscriptions {
       },
       { highWaterMark: 0 },
     );
-    return new Response(body, {
-      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' },
-    });
+    return new Response(body, { headers: STREAM });
   }
 
   #streamOf(session: SessionRecord): Stream {

@@ -54,6 +54,21 @@ export function describeEventStreams(given: () => World): void {
       expect([answer.status, await codeOf(answer)]).toEqual([409, 'no_live_stream']);
     });
 
+    test('one that nobody will read takes no place: Accept does not admit it, or only its head is asked for', async () => {
+      const first = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie } });
+      const refused = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie, accept: 'image/png' } });
+      expect([refused.status, await codeOf(refused)]).toEqual([406, 'not_acceptable']);
+      const head = await world.ask('HEAD', '/subscribe', { headers: { cookie: browser.cookie } });
+      expect([head.status, head.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
+      expect(await world.figure('live_streams')).toBe(1);
+      await world.heartbeat();
+      const frames = framesOf(first);
+      expect((await frames.next()).value).toContain('event: ready');
+      expect((await frames.next()).value).toBe(': ping\n\n');
+      expect((await world.ask('DELETE', '/subscribe', { headers: browser.headers })).status).toBe(204);
+      await eventually(() => world.figure('live_streams')).toBe(0);
+    });
+
     test('a second one takes the place of the first, and another site cannot open one', async () => {
       const open = () => world.figure('live_streams');
       const first = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie } });
