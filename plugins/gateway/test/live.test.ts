@@ -3,6 +3,7 @@ import { World } from './fixtures/world.ts';
 import { describeEventStreams } from './suites/event-streams.test.ts';
 import { describeLiveConnections } from './suites/live-connections.test.ts';
 import { describeLiveEvents } from './suites/live-events.test.ts';
+import { describeLostStore } from './suites/lost-store.test.ts';
 import { describePush } from './suites/push.test.ts';
 import { describeRooms } from './suites/rooms.test.ts';
 
@@ -18,3 +19,4 @@ describeLiveEvents(() => world);
 describeRooms(() => world);
 describeEventStreams(() => world);
 describePush(() => world);
+describeLostStore(() => world);

@@ -242,6 +242,16 @@ export function describeActions(given: () => World): void {
         expect(produced).toEqual([]);
       });
 
+      test('a producer that fails is 500 with an id to ask by, and not a word of why', async () => {
+        world.beside.produce = async () => {
+          throw new Error('the shelf is empty');
+        };
+        const answer = await dispatch('bus:produce', { params: event(), target_env_id: ENV });
+        const text = await answer.clone().text();
+        expect([answer.status, await codeOf(answer), text.includes('shelf')]).toEqual([500, 'internal', false]);
+        expect(JSON.parse(text)).toMatchObject({ correlation_id: answer.headers.get('x-platform-correlation-id') });
+      });
+
       test('BUS-077 who may produce for a tenant only is no operator, and gets the refusal', async () => {
         world.beside.scopesIn.set(`${PERSON} ${SYSTEM.envId}`, ['sys:read']);
         const answer = await dispatch('bus:produce', { params: event(), target_env_id: ENV });
