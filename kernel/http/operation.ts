@@ -7,6 +7,7 @@ import { traced } from '../telemetry/trace.ts';
 import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
+import { requireCursor } from './paging.ts';
 import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
 import { isPassedOver, versionsOf } from './precondition.ts';
 import { closed, readQuery, Validator } from './schema/schema.ts';
@@ -236,6 +237,7 @@ export class Operation {
     const properties = this.route.options.query ?? {};
     const read = source instanceof URLSearchParams ? readQuery(source, properties) : { ...source };
     for (const member of TOLERATED) if (!(member in properties)) delete read[member];
+    if ('cursor' in properties && read['cursor'] !== undefined) requireCursor(read['cursor']);
     if (!this.#query.check(read))
       throw kernelProblem('validation_failed', {
         extra: { errors: this.#query.faults(read, '/query') },

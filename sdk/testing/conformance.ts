@@ -6,6 +6,7 @@ import { ConformanceSubject } from './conformance/conformance-subject.ts';
 import { contractPromises } from './conformance/contract-promises.ts';
 import { gatePromises } from './conformance/gate-promises.ts';
 import { lifePromises } from './conformance/life-promises.ts';
+import { listingPromises } from './conformance/listing-promises.ts';
 import { workPromises } from './conformance/work-promises.ts';
 
 /**
@@ -24,6 +25,7 @@ export function describeConformance<C extends AnyContract, U extends Readonly<Re
     contractPromises(subject);
     gatePromises(subject);
     answerPromises(subject);
+    listingPromises(subject);
     workPromises(subject);
     lifePromises(subject);
   });

@@ -1,5 +1,6 @@
 import { type Caller, isProblem, type Logger, ProblemError, type Request, reply } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
+import { pageOf } from '../../http/paging.ts';
 import { noteCompared } from '../../http/precondition.ts';
 import { policyFaults } from '../../policy/cedar.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
@@ -48,11 +49,27 @@ export class AdministeredPolicies {
     const idOf = (row: object) => String((row as Record<string, unknown>)[idMember]);
     const rows: readonly object[] = (await this.#port.snapshot(this.#serviceOf(request), targetEnvId))[member];
     if (query.id) return rows.find(row => idOf(row) === query.id) ?? missing(query.id);
-    const sorted = [...rows]
-      .sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1))
-      .filter(row => query.cursor === undefined || idOf(row) > query.cursor);
-    const items = sorted.slice(0, query.limit ?? 50);
-    return { items, next_cursor: sorted.length > items.length ? idOf(items.at(-1) as object) : null };
+    const spec = { list: `${kind} ${this.#serviceOf(request)} ${targetEnvId}`, order: { [idMember]: 'text' } } as const;
+    return pageOf(query, spec, async ({ after: [after] = [], limit }) =>
+      [...rows]
+        .sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1))
+        .filter(row => after === undefined || idOf(row) > after)
+        .slice(0, limit),
+    );
+  }
+
+  /** The latest decisions of this process. */
+  decisions({ query, targetEnvId }: AdminRequest): Promise<unknown> {
+    const { engine, service } = this.#options;
+    return pageOf(
+      query,
+      { list: `decisions ${service} ${targetEnvId}`, order: { decision_id: 'id' } },
+      async ({ after: [after] = [], limit }) =>
+        engine
+          .decisions()
+          .filter(({ env_id, decision_id }) => env_id === targetEnvId && (after === undefined || decision_id < after))
+          .slice(0, limit),
+    );
   }
 
   /** Writes a row, or deletes it where the body says `op: delete`. */

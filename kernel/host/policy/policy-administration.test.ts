@@ -151,6 +151,23 @@ test('a set in shadow lets pass, enforced it counts at once, deleted it does not
   expect(await writes()).toBe(201);
 });
 
+test('G-K-04 rows of a kind come page by page, and a cursor of another list or none of ours is 400', async () => {
+  for (const key of ['a', 'b', 'c']) await call('POST', '/v1/admin/attributes', { principal: 'user:paged', key, value: 'x' });
+  const path = '/v1/admin/attributes';
+  const first = await call('GET', `${path}?limit=2`);
+  const second = await call('GET', `${path}?limit=2&cursor=${first.json['next_cursor']}`);
+  const keys = [first, second].flatMap(({ json }) => (json['items'] as { key: string }[]).map(({ key }) => key));
+  expect([keys.sort(), second.json['next_cursor']]).toEqual([['a', 'b', 'c'], null]);
+  for (const other of [`${path}?cursor=zzz`, `/v1/admin/relations?cursor=${first.json['next_cursor']}`, '/v1/admin/decisions?cursor=zzz'])
+    expect((await call('GET', other)).json).toMatchObject({ status: 400, code: 'invalid_cursor' });
+  const decided = async (query: string) =>
+    (await call('GET', `/v1/admin/decisions?${query}`)).json as { items: { decision_id: string }[]; next_cursor: string };
+  const latest = await decided('limit=1');
+  const [one, next] = [latest, await decided(`limit=1&cursor=${latest.next_cursor}`)].map(({ items }) => items[0]?.decision_id as string);
+  expect((next as string) < (one as string)).toBe(true);
+  store.attributes.length = 0;
+});
+
 test('relations and attributes are written, listed and refused by their own rules', async () => {
   expect((await call('POST', '/v1/admin/relations', { subject: 'user:1', relation: 'owner', object: 'thing:7' })).json).toMatchObject({
     env_id: ENV,

@@ -1,4 +1,4 @@
-import { del, get, post, put, Type } from '@platform/sdk';
+import { del, get, PageQuery, post, put, Type } from '@platform/sdk';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
 import type { PolicyKind } from '../../policy/policy-port.ts';
 import { AdministeredPolicies, type AdminRequest, missing, type PolicyAdministrationOptions } from './administered-policies.ts';
@@ -15,8 +15,7 @@ const DryRun = Type.Object({
 const query = {
   id: Type.Optional(Type.String()),
   service: Type.Optional(Type.String()),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-  cursor: Type.Optional(Type.String()),
+  ...PageQuery,
 };
 
 /** The administration endpoints every service gets: policy sets, relations, attributes and decisions of (environment, service) (G-K-10). */
@@ -61,17 +60,11 @@ function rowRoutes(
 }
 
 /** What was decided lately, and what would be. */
-function decisionRoutes(policies: AdministeredPolicies, { service, engine }: PolicyAdministrationOptions): Record<string, MountedRoute> {
+function decisionRoutes(policies: AdministeredPolicies, { service }: PolicyAdministrationOptions): Record<string, MountedRoute> {
   const path = '/v1/admin/decisions';
   const shown = { gate: { any: [`${service}:policy:read`, `${service}:policy:admin`] }, query, env: 'target', hidden: true } as const;
   return {
-    decisionsList: mounted(get(path, { summary: 'Latest decisions of this process', ...shown }), async ({ query: asked, targetEnvId }) => ({
-      items: engine
-        .decisions()
-        .filter(decision => decision.env_id === targetEnvId)
-        .slice(0, asked.limit ?? 50),
-      next_cursor: null,
-    })),
+    decisionsList: mounted(get(path, { summary: 'Latest decisions of this process', ...shown }), request => policies.decisions(request)),
     decisionsDryRun: mounted(post(path, { summary: 'Say what would be decided, and why', ...shown, body: DryRun, limit: LIMIT }), request =>
       policies.dryRun(request),
     ),

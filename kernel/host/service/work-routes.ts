@@ -1,6 +1,7 @@
 import { type AnyRoute, type Caller, get, Page, PageQuery, post, type Request, reply, type Sql, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
+import { pageOf } from '../../http/paging.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';
 import type { JobRunner } from '../../work/job-runner.ts';
 import type { TaskRunner } from '../../work/task-runner.ts';
@@ -72,17 +73,12 @@ function taskRoutes({ manifest, tasks, now, tx: inTx }: WorkRouteParts): Record<
         returns: Page(Row),
         ...shown,
       }),
-      async ({ query }) => {
-        const limit = query.limit ?? 50;
-        const rows = await store().dead(limit + 1, query.cursor === undefined ? undefined : cursorIn(query.cursor));
-        const items = rows.slice(0, limit).map(row => ({ ...row, last_failure: row.failures.at(-1)?.reason ?? null }));
-        const last = items.at(-1);
-        return {
-          items,
-          next_cursor:
-            rows.length > limit && last ? Buffer.from(JSON.stringify([last.ended_at, last.task_id])).toString('base64url') : null,
-        };
-      },
+      ({ query }) =>
+        pageOf(query, { list: 'dead tasks', order: { ended_at: 'time', task_id: 'id' } }, async ({ after, limit }) => {
+          const [at, id] = (after ?? []) as string[];
+          const rows = await store().dead(limit, at === undefined || id === undefined ? undefined : { at, id });
+          return rows.map(row => ({ ...row, last_failure: row.failures.at(-1)?.reason ?? null }));
+        }),
     ),
     workReplay: mounted(
       post('/v1/admin/work/dead/{task_id}/replay', { summary: 'Try a dead task anew', gate: admin, returns: Row, ...shown }),
@@ -124,14 +120,4 @@ function jobRoutes({ manifest, jobs, tx: inTx }: WorkRouteParts): Record<string,
       },
     ),
   };
-}
-
-function cursorIn(cursor: string): { at: string; id: string } {
-  try {
-    const [at, id] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as [string, string];
-    if (Number.isNaN(Date.parse(at)) || !/^[0-9a-f-]{36}$/.test(id)) throw new Error('not ours');
-    return { at, id };
-  } catch {
-    throw kernelProblem('invalid_cursor', { detail: 'Start again without a cursor.' });
-  }
 }

@@ -19,7 +19,6 @@ export const problems = {
   unknown_schedule: { status: 404, title: 'No such delayed event', retry: 'never' },
   schedule_delivered: { status: 409, title: 'The delayed event was delivered already', retry: 'never' },
   key_published: { status: 409, title: 'An event was published under this key already', retry: 'never' },
-  bad_cursor: { status: 400, title: 'The cursor is not one of ours', retry: 'never' },
   bad_schema: { status: 400, title: 'The schema of an event cannot be used', retry: 'never' },
   rate_limited: { status: 429, title: 'Too many events for this environment', retry: 'later' },
   inbox_failed: { status: 500, title: 'The event could not be stored', retry: 'later', log: 'error' },

@@ -42,7 +42,7 @@ test('BUS-051: streams are listed page by page with their size and groups', asyn
     last_id: expect.any(String),
   });
   expect(await refusal(bus.call('listStreams', shop, { query: { env_id: env, cursor: 'x' } }))).toMatchObject({
-    code: 'bad_cursor',
+    code: 'invalid_cursor',
     status: 400,
   });
 });

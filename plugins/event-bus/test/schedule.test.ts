@@ -139,7 +139,7 @@ test('BUS-055 the list shows what is due and not delivered yet, or all that wait
     created_at: expect.any(String),
   });
   expect((await listed(newEnv(), { include: 'all' })).items).toEqual([]);
-  expect(await refusal(listed(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'bad_cursor' });
+  expect(await refusal(listed(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'invalid_cursor' });
   expect(await refusal(bus.call('listScheduled', person(newEnv()), { query: { env_id: env } }))).toMatchObject({ code: 'env_mismatch' });
   await bus.clock.advance('10s');
   expect((await listed(env)).items).toEqual([]);

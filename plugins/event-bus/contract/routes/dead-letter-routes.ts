@@ -18,7 +18,7 @@ export const deadLetterRoutes = {
       reason: Type.Optional(Type.String({ title: 'Reason contains', maxLength: 200 })),
     },
     returns: Page(DeadLetter),
-    problems: [...where, 'bad_cursor'],
+    problems: where,
   }),
   replayDeadLetters: post('/v1/dlq/replay', {
     summary: 'Replay dead letters',

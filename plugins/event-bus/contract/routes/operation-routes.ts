@@ -13,7 +13,7 @@ export const operationRoutes = {
     gate: anyone,
     query: { ...envQuery, ...PageQuery },
     returns: Page(StreamRow),
-    problems: [...where, 'bad_cursor'],
+    problems: where,
   }),
   streamLag: get('/v1/streams/{family}/lag', {
     summary: 'How far each group is behind',

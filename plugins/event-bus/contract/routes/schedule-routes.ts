@@ -26,7 +26,7 @@ export const scheduleRoutes = {
       ...PageQuery,
     },
     returns: Page(ScheduledRow),
-    problems: ['env_required', 'env_mismatch', 'bad_cursor'],
+    problems: ['env_required', 'env_mismatch'],
   }),
   cancelScheduled: del('/v1/scheduled/{schedule_id}', {
     summary: 'Take back a delayed event',

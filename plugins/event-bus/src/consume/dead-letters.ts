@@ -96,10 +96,15 @@ export class DeadLetters {
   }
 
   async list(request: RequestOf<typeof eventBus, 'listDeadLetters'>): Promise<{ items: DeadLetter[]; next_cursor: string | null }> {
-    const { limit = 50, cursor, env_id, ...filter } = request.query;
+    const { limit: most, cursor, env_id, ...filter } = request.query;
     const env = environmentOf(this.#ctx, request, env_id);
-    const { items, next } = await this.find(env, filter, { limit, ...(cursor === undefined ? {} : { from: this.#cursor(cursor) }) });
-    return { items, next_cursor: next === undefined ? null : Buffer.from(next).toString('base64url') };
+    const query = { ...(most === undefined ? {} : { limit: most }), ...(cursor === undefined ? {} : { cursor }) };
+    const spec = { list: `dead letters ${env} ${JSON.stringify(filter)}`, order: { dlq_id: 'id' } } as const;
+    return this.#ctx.page(query, spec, async ({ after, limit }) => {
+      const { items, next } = await this.find(env, filter, { limit, ...(after ? { from: String(after[0]) } : {}) });
+      // Where it stopped looking before the page was full, there may be more behind what it saw.
+      return items.length < limit && next !== undefined ? { items, next: { dlq_id: next } } : items;
+    });
   }
 
   /**
@@ -191,12 +196,6 @@ export class DeadLetters {
       failed_at: this.#ctx.clock.now().toISOString(),
     };
     return JSON.stringify(body);
-  }
-
-  #cursor(text: string): string {
-    const id = Buffer.from(text, 'base64url').toString();
-    if (!/^[0-9a-f-]{36}$/.test(id)) throw this.#ctx.problem('bad_cursor');
-    return id;
   }
 }
 

@@ -43,18 +43,16 @@ export class Scheduler {
   }
 
   async list(request: RequestOf<typeof eventBus, 'listScheduled'>): Promise<{ items: ScheduledRow[]; next_cursor: string | null }> {
-    const { env_id, include = 'due', limit = 50, cursor } = request.query;
+    const { env_id, include = 'due', ...query } = request.query;
     const env = environmentOf(this.#ctx, request, env_id);
-    const rows = await this.#schedule.waiting(env, {
-      limit: limit + 1,
-      ...(include === 'due' ? { dueAt: this.#ctx.clock.now() } : {}),
-      ...(cursor === undefined ? {} : { below: this.#cursor(cursor) }),
-    });
-    const items = rows.slice(0, limit);
-    return {
-      items,
-      next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as ScheduledRow).schedule_id).toString('base64url') : null,
-    };
+    const spec = { list: `scheduled ${env} ${include}`, order: { schedule_id: 'id' } } as const;
+    return this.#ctx.page(query, spec, ({ after, limit }) =>
+      this.#schedule.waiting(env, {
+        limit,
+        ...(include === 'due' ? { dueAt: this.#ctx.clock.now() } : {}),
+        ...(after ? { below: String(after[0]) } : {}),
+      }),
+    );
   }
 
   async cancel({ params, caller }: RequestOf<typeof eventBus, 'cancelScheduled'>): Promise<void> {
@@ -71,11 +69,5 @@ export class Scheduler {
       case 'delivered':
         throw problem('schedule_delivered', { detail: 'Its time had come; it is on its stream.' });
     }
-  }
-
-  #cursor(text: string): string {
-    const id = Buffer.from(text, 'base64url').toString();
-    if (!ID.test(id)) throw this.#ctx.problem('bad_cursor', { detail: 'Use next_cursor of the page before as it is.' });
-    return id;
   }
 }

@@ -5,7 +5,7 @@ import { environmentOf, type EventBusContext, familyOf } from '../context.ts';
 import type { Counters } from '../upkeep/counters.ts';
 import type { DeadLetters } from '../consume/dead-letters.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import { FAMILIES_KEY, isFamily, QUEUED_KEY, retryKey, shownStream, type StreamRef, streamKey } from './names.ts';
+import { FAMILIES_KEY, QUEUED_KEY, retryKey, shownStream, type StreamRef, streamKey } from './names.ts';
 import type { Schedule } from '../schedule/schedule.ts';
 
 const NAMES_PER_SCAN = 100;
@@ -30,14 +30,10 @@ export class Streams {
   }
 
   async list(request: RequestOf<typeof eventBus, 'listStreams'>): Promise<{ items: StreamRow[]; next_cursor: string | null }> {
-    const { limit = 50, cursor, env_id } = request.query;
+    const { env_id, ...query } = request.query;
     const env = environmentOf(this.#ctx, request, env_id);
-    const rows = await this.#rowsOf(env, cursor === undefined ? '' : this.#cursor(cursor), limit + 1);
-    const items = rows.slice(0, limit);
-    return {
-      items,
-      next_cursor: rows.length > limit ? Buffer.from((items.at(-1) as StreamRow).stream_family).toString('base64url') : null,
-    };
+    const spec = { list: `streams ${env}`, order: { stream_family: 'text' }, ascending: true } as const;
+    return this.#ctx.page(query, spec, ({ after: [after = ''] = [], limit }) => this.#rowsOf(env, String(after), limit));
   }
 
   async lag(request: RequestOf<typeof eventBus, 'streamLag'>): Promise<{ stream: string; groups: GroupLag[] }> {
@@ -147,13 +143,6 @@ export class Streams {
         oldest_pending_ms: first === undefined ? null : Math.max(0, clock.now().getTime() - first),
       };
     });
-  }
-
-  #cursor(text: string): string {
-    const family = Buffer.from(text, 'base64url').toString();
-    if (!isFamily(family) || Buffer.from(family).toString('base64url') !== text)
-      throw this.#ctx.problem('bad_cursor', { detail: 'Use next_cursor of the page before as it is.' });
-    return family;
   }
 }
 

@@ -51,7 +51,7 @@ test('BUS-050: dead letters are listed newest first, page by page, and by family
   expect(three.next_cursor).toBe(null);
   expect((await letters(env, { stream_family: 'other' })).items).toEqual([]);
   expect((await letters(newEnv())).items).toEqual([]);
-  expect(await refusal(letters(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'bad_cursor' });
+  expect(await refusal(letters(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'invalid_cursor' });
 });
 
 test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event as ".replayed" under a key of its own; in parallel, once', async () => {

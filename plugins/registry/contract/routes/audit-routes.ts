@@ -1,4 +1,4 @@
-import { get, Page, post, Id, Type } from '@platform/sdk/contract';
+import { get, Page, PageQuery, post, Id, Type } from '@platform/sdk/contract';
 import { Stamp } from '../schema/field.ts';
 import { Audit, AuditKeyEntry, AuditReceipt, NewAudit, Verification } from '../schema/audit.ts';
 
@@ -51,7 +51,7 @@ export const auditRoutes = {
     gate: 'audit:read',
     query: {
       env_id: Type.Optional(Id),
-      cursor: Type.Optional(Type.String({ maxLength: 200 })),
+      cursor: PageQuery.cursor,
       since: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}\\.[0-9a-f]{64}$' })),
     },
     returns: Verification,
@@ -61,18 +61,15 @@ export const auditRoutes = {
   listAuditChains: get('/v1/audit/chains', {
     summary: 'Environments that have an audit trail',
     gate: 'audit:read',
-    query: { cursor: Type.Optional(Id) },
-    returns: Type.Object({
-      items: Type.Array(Type.Object({ env_id: Id, position: Type.Integer() })),
-      next_cursor: Type.Union([Id, Type.Null()]),
-    }),
+    query: { cursor: PageQuery.cursor },
+    returns: Page(Type.Object({ env_id: Id, position: Type.Integer() })),
     problems: ['platform_admin_required'],
     hidden: true,
   }),
   auditReceipt: get('/v1/audit/receipt', {
     summary: 'Where every chain stands, signed, to be kept elsewhere',
     gate: 'audit:read',
-    query: { cursor: Type.Optional(Id) },
+    query: { cursor: PageQuery.cursor },
     returns: AuditReceipt,
     problems: ['platform_admin_required', 'audit_key_unusable'],
     hidden: true,

@@ -96,9 +96,9 @@ export type AuditKeyEntry = Static<typeof AuditKeyEntry>;
 export const AuditReceipt = Type.Object({
   at: Stamp,
   key_id: Type.String(),
-  after: Type.Union([Id, Type.Null()]),
+  after: Type.Union([Type.String(), Type.Null()]),
   heads: Type.Array(Type.Object({ env_id: Id, position: Type.Integer(), hash: Type.String() })),
-  next_cursor: Type.Union([Id, Type.Null()]),
+  next_cursor: Type.Union([Type.String(), Type.Null()]),
   signature: Type.String(),
 });
 export type AuditReceipt = Static<typeof AuditReceipt>;

@@ -17,7 +17,7 @@ export class AccessListing {
   /** People page by page; nobody while no action is named. */
   async whoCan({ query, env: envId }: RequestOf<Contract, 'whoCan'>) {
     const { action, resource, limit = 50, cursor } = query;
-    if (action === undefined) return { items: [], next_cursor: null };
+    if (action === undefined) return this.#none(query);
     const known = (await this.#verticals.scopes()).scopes.find(({ scope }) => scope === action);
     if (!known)
       throw this.#ctx.problem('unknown_action', { detail: `No service declares "${action}". The scope catalog lists every action.` });
@@ -43,16 +43,16 @@ export class AccessListing {
 
   /** Actions in the order of their names; none while nobody is named. */
   async whatCan({ query, env: envId }: RequestOf<Contract, 'whatCan'>) {
-    const { principal, limit = 50, cursor } = query;
+    const { principal, ...page } = query;
     const [, kind, id] = /^(user|workload):(.+)$/.exec(principal ?? '') ?? [];
-    if (!kind || !id) return { items: [], next_cursor: null };
-    const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString();
-    if (cursor !== undefined && !/^[a-z0-9:_-]+$/.test(after))
-      throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
-    const scopes = await this.#held(kind as 'user' | 'workload', id, envId);
-    const own = new Set(scopes);
-    const listed = (await this.#verticals.scopes()).scopes.filter(({ scope }) => own.has(scope) && scope > after);
-    const shown = listed.slice(0, limit);
+    if (!kind || !id) return this.#none(query);
+    const spec = { list: `actions of ${principal} ${envId}`, order: { scope: 'text' }, ascending: true } as const;
+    let scopes: readonly string[] = [];
+    const { items: shown, next_cursor } = await this.#ctx.page(page, spec, async ({ after: [after = ''] = [], limit }) => {
+      scopes = await this.#held(kind as 'user' | 'workload', id, envId);
+      const own = new Set(scopes);
+      return (await this.#verticals.scopes()).scopes.filter(({ scope }) => own.has(scope) && scope > after).slice(0, limit);
+    });
     const decisions = new Map<string, ExplainedDecision | undefined>();
     for (const service of new Set(shown.map(entry => entry.service))) {
       const actions = shown.filter(entry => entry.service === service).map(({ scope }) => scope);
@@ -65,8 +65,13 @@ export class AccessListing {
     }
     return {
       items: shown.map(({ scope, service, title }) => ({ action: scope, service, title, ...decided(decisions.get(scope)) })),
-      next_cursor: listed.length > limit ? Buffer.from(shown.at(-1)?.scope ?? '').toString('base64url') : null,
+      next_cursor,
     };
+  }
+
+  /** The page of a question that is not asked yet, which no cursor goes on from. */
+  #none(query: { limit?: number; cursor?: string }): Promise<{ items: never[]; next_cursor: string | null }> {
+    return this.#ctx.page<never>(query, { list: 'nobody named', order: { id: 'id' } }, async () => []);
   }
 
   async #held(kind: 'user' | 'workload', id: string, envId: string): Promise<readonly string[]> {
@@ -85,6 +90,9 @@ export class AccessListing {
   }
 
   #away(cause: unknown): never {
+    // It is the cursor of the identity service's list, handed on as it is.
+    if (isProblem(cause) && cause.code === 'invalid_cursor')
+      throw this.#ctx.problem('invalid_cursor', { cause, detail: 'Start again without a cursor.' });
     throw this.#ctx.problem('identity_unavailable', { cause, headers: { 'retry-after': '2' } });
   }
 }

@@ -60,17 +60,18 @@ export class Verticals {
 
   /** By vertical and service. Pages of the platform itself are offered only to those who run it. */
   async list({ query, caller }: RequestOf<Contract, 'listVerticals'>) {
-    const limit = query.limit ?? 50;
-    const after = query.cursor === undefined ? '' : this.#readCursor(query.cursor);
     const operator = caller.platformAdmin || caller.kind === 'machine';
     const rows = await this.#rows();
-    const services = rows
-      .flatMap(({ vertical, registration }) =>
-        registration.services.map(service => ({ key: `${vertical}:${service.service}`, vertical, service, registration })),
-      )
-      .filter(({ key }) => key > after)
-      .sort((left, right) => (left.key < right.key ? -1 : 1));
-    const shown = services.slice(0, limit);
+    const spec = { list: 'verticals', order: { key: 'text' }, ascending: true } as const;
+    const { items: shown, next_cursor } = await this.#ctx.page(query, spec, async ({ after: [after = ''] = [], limit }) =>
+      rows
+        .flatMap(({ vertical, registration }) =>
+          registration.services.map(service => ({ key: `${vertical}:${service.service}`, vertical, service, registration })),
+        )
+        .filter(({ key }) => key > after)
+        .sort((left, right) => (left.key < right.key ? -1 : 1))
+        .slice(0, limit),
+    );
     const instances = await this.#up(shown.map(({ service }) => service.service));
     const withdrawn = await this.#lives.withdrawn();
     return {
@@ -84,14 +85,8 @@ export class Verticals {
         listings: registration.listings,
         health: instances.has(service.service) ? ('up' as const) : ('down' as const),
       })),
-      next_cursor: services.length > limit ? Buffer.from(shown.at(-1)?.key ?? '').toString('base64url') : null,
+      next_cursor,
     };
-  }
-
-  #readCursor(cursor: string): string {
-    const key = Buffer.from(cursor, 'base64url').toString();
-    if (!/^[a-z0-9]+:[a-z0-9]+$/.test(key)) throw this.#ctx.problem('invalid_cursor', { detail: 'Start again without a cursor.' });
-    return key;
   }
 
   /** Services that no environment can turn off; a vertical's word for itself does not count. */

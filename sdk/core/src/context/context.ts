@@ -7,7 +7,7 @@ import type { MetricsOf } from './metrics.ts';
 import type { ProblemError } from '../contract/problem.ts';
 import type { TaskQueue } from './work/task-queue.ts';
 import type { EnvironmentRows } from '../data/environment-rows.ts';
-import type { PagePart, PageSpec } from '../data/paging.ts';
+import type { PagePart, PageRows, PageSpec } from '../data/paging.ts';
 import type { Sql } from '../data/sql.ts';
 import type { Tx } from '../data/tx.ts';
 import type { Sender } from '../request/caller.ts';
@@ -125,13 +125,14 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   readonly tokens: TokenChecks;
   /**
-   * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement. Throws 400 `invalid_cursor`,
-   * which every listing declares by itself.
+   * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement, and the same as values where
+   * the list is no table. Throws 400 `invalid_cursor`, which every listing declares by itself: no other cursor is taken in a query member
+   * of that name (G-K-04).
    */
   page<Row extends object>(
     query: { readonly limit?: number; readonly cursor?: string },
     spec: PageSpec,
-    read: (part: PagePart) => PromiseLike<readonly Row[]>,
+    read: (part: PagePart) => PromiseLike<PageRows<Row>>,
   ): Promise<{ items: Row[]; next_cursor: string | null }>;
   /**
    * Refuses a change to what is no longer the version that `If-Match` names: 412 `precondition_failed` (RFC 9110, 13.1.1). Ask inside the

@@ -9,7 +9,7 @@ export const Instant = Type.String({ format: 'date-time' });
 export const Slug = Type.String({ pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$' });
 /** A member that is always there, with null where it has no value. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-/** Query members of every keyset listing (G-K-04). */
+/** Query members of every keyset listing (G-K-04). Its cursors are those of `ctx.page`; the kernel refuses any other with 400. */
 export const PageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
   cursor: Type.Optional(Type.String({ maxLength: 512 })),

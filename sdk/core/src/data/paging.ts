@@ -24,3 +24,9 @@ export interface PagePart {
   /** The last row of the page before, in the order's members; none on the first page. */
   readonly after: readonly (string | number)[] | undefined;
 }
+
+/**
+ * What a listing's reader found behind the cursor: rows, one more than the page shows where there are more. A reader that stopped looking
+ * before says from which members of the order the next page goes on.
+ */
+export type PageRows<Row> = readonly Row[] | { readonly items: readonly Row[]; readonly next: object | undefined };

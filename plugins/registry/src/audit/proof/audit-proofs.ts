@@ -3,7 +3,6 @@ import type { AuditKeyEntry, AuditReceipt } from '../../../contract/schema/audit
 import type { Contract, Ctx } from '../../context.ts';
 import { isTrusted } from '../../tenants/access.ts';
 import type { AuditKeys } from './audit-keys.ts';
-import { NO_ID } from '../audit-row.ts';
 import type { AuditTrail } from '../audit-trail.ts';
 import type { AuditWitness } from './audit-witness.ts';
 import { receiptText } from './receipt-text.ts';
@@ -69,16 +68,14 @@ export class AuditProofs {
     if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');
     await this.#keys.refresh();
     const key = this.#keys.current;
-    const heads = await this.#ctx.db.sql<AuditReceipt['heads']>`
-      select env_id, position, encode(hash, 'hex') as hash from audit_heads where env_id > ${query.cursor ?? NO_ID}::uuid order by env_id
-        limit ${HEADS}`;
-    const page = {
-      at: this.#ctx.clock.now().toISOString(),
-      key_id: key.id,
-      after: query.cursor ?? null,
-      heads: [...heads],
-      next_cursor: heads.length === HEADS ? (heads.at(-1)?.env_id ?? null) : null,
-    };
+    const spec = { list: 'audit receipt', order: { env_id: 'id' }, ascending: true } as const;
+    const { items: heads, next_cursor } = await this.#ctx.page(
+      { limit: HEADS, ...query },
+      spec,
+      ({ where, order, limit }) => this.#ctx.db.sql<AuditReceipt['heads']>`
+        select env_id, position, encode(hash, 'hex') as hash from audit_heads where ${where} order by ${order} limit ${limit}`,
+    );
+    const page = { at: this.#ctx.clock.now().toISOString(), key_id: key.id, after: query.cursor ?? null, heads, next_cursor };
     return { ...page, signature: await key.sign(receiptText(page)) };
   }
 

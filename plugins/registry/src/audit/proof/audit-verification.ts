@@ -19,11 +19,12 @@ interface Proven {
   /** The anchor before that: today's moves along with the head, so the next one met may stand in its place. */
   readonly before: number;
   /** Time of the first row behind it; 0 when there is none. */
-  readonly unsignedSince: number;
+  readonly unsigned_since: number;
 }
 /** Hashes that stood at these positions: as this machine saw them signed, and as the asker kept them. */
 type Marks = ReadonlyMap<number, readonly { readonly hash: string; readonly by: 'this machine' | 'the receipt' }[]>;
 type Fault = NonNullable<Verification['fault']>;
+type Step = Omit<Verification, 'next_cursor'>;
 class Broken {
   readonly fault: Fault;
   constructor(fault: Fault) {
@@ -40,9 +41,17 @@ const CHAINS = 500;
 const UNSIGNED_MS = 600_000;
 /** How long what a retired key signed last may wait for the key in force to confirm it. */
 const UNCONFIRMED_MS = 3_600_000;
-const CURSOR = /^(\d{1,15})\.([0-9a-f]{64})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/;
-const cursorOf = ({ position, hash, audit_id, anchored, before, unsignedSince }: Proven) =>
-  [position, hash, audit_id, anchored, before, unsignedSince].join('.');
+const HASH = /^[0-9a-f]{64}$/;
+/** What was proven, as the cursor of the next step says it. */
+const PROVEN = {
+  position: 'number',
+  hash: 'text',
+  audit_id: 'id',
+  anchored: 'number',
+  before: 'number',
+  unsigned_since: 'number',
+} as const;
+const MOST = 1e15;
 
 /**
  * Walks a chain from its beginning, or from its signed cut, to its head, and compares it with every signed anchor. In steps, each with the
@@ -66,13 +75,30 @@ export class AuditVerification {
     const { query } = request;
     const envId = envOf(request);
     if (envId === undefined) throw this.#ctx.problem('audit_env_required', { detail: 'Name the environment in env_id.' });
-    let proven = this.#read(query.cursor);
+    const { cursor } = query;
+    const spec = { list: `audit verification ${envId}`, order: PROVEN } as const;
+    const { items, next_cursor } = await this.#ctx.page(cursor === undefined ? {} : { cursor }, spec, ({ after }) =>
+      this.#walk(request, envId, this.#provenBy(after)),
+    );
+    return { ...(items[0] as Step), next_cursor };
+  }
+
+  async #walk(
+    { query, signal }: RequestOf<Contract, 'verifyAudit'>,
+    envId: string,
+    begun: Proven,
+  ): Promise<{ items: Step[]; next: Proven | undefined }> {
+    let proven = begun;
     await this.#keys.refresh();
     // Before the rows: what they name must be among them.
     const [marks, cut] = [this.#marks(envId, proven.position, query.since), await this.#chain.cut(envId)];
     const witnessed = this.#witness.newest([envId]).get(envId);
     let [expected, rows, anchors] = [0, 0, 0];
-    const answer = (more: Pick<Verification, 'status' | 'next_cursor'> & { fault?: Fault }): Verification => ({
+    const answer = (status: Verification['status'], { fault, next }: { fault?: Fault; next?: Proven } = {}) => ({
+      next,
+      items: [{ ...walked(), status, ...(fault ? { fault } : {}) }],
+    });
+    const walked = () => ({
       env_id: envId,
       rows,
       anchors,
@@ -82,18 +108,17 @@ export class AuditVerification {
       key_id: this.#keys.current.id,
       ...(witnessed ? { witnessed: { position: witnessed.position, since: this.#witness.since } } : {}),
       ...(cut ? { cut: { position: cut.position, cut_at: new Date(cut.at).toISOString() } } : {}),
-      ...more,
     });
     try {
       proven = this.#behind(cut, proven, marks);
-      while (!request.signal.aborted && rows < ROWS_PER_STEP) {
+      while (!signal.aborted && rows < ROWS_PER_STEP) {
         // Read before the rows: what it names must be among them.
         const end = await this.#chain.end(envId);
         expected = end.head?.position ?? 0;
         const batch = await this.#chain.rows(envId, proven.audit_id);
         if (batch.length === 0) {
           this.#finish(proven, end, marks);
-          return answer({ status: 'intact', next_cursor: null });
+          return answer('intact');
         }
         const signed = await this.#chain.anchors(envId, proven.position, batch.at(-1)?.position ?? 0);
         for (const row of batch) {
@@ -103,14 +128,13 @@ export class AuditVerification {
           rows += 1;
         }
       }
-      return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
+      return answer('unfinished', { next: proven });
     } catch (error) {
       if (!(error instanceof Broken)) throw error;
       const later = await this.#chain.cut(envId);
       // Retention went past us meanwhile: what is missing was cut, and the next step begins behind the cut.
-      if (later && later.position > proven.position && error.fault.kind === 'rows_missing')
-        return answer({ status: 'unfinished', next_cursor: cursorOf(proven) });
-      return answer({ status: 'broken', next_cursor: null, fault: error.fault });
+      if (later && later.position > proven.position && error.fault.kind === 'rows_missing') return answer('unfinished', { next: proven });
+      return answer('broken', { fault: error.fault });
     }
   }
 
@@ -119,20 +143,24 @@ export class AuditVerification {
    */
   async chains({ query, caller }: RequestOf<Contract, 'listAuditChains'>) {
     if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');
-    const after = query.cursor ?? NO_ID;
-    const rows = await this.#ctx.db.sql<
-      { env_id: string; position: number }[]
-    >`select env_id, position from audit_heads where env_id > ${after}::uuid order by env_id limit ${CHAINS}`;
-    const seen = new Map([...this.#witness.environments(after, CHAINS), ...rows].map(chain => [chain.env_id, chain]));
-    const items = [...seen.values()].sort((left, right) => (left.env_id < right.env_id ? -1 : 1)).slice(0, CHAINS);
-    return { items, next_cursor: items.length === CHAINS ? (items.at(-1)?.env_id ?? null) : null };
+    const spec = { list: 'audit chains', order: { env_id: 'id' }, ascending: true } as const;
+    return this.#ctx.page({ limit: CHAINS, ...query }, spec, async ({ after, where, order, limit }) => {
+      const rows = await this.#ctx.db.sql<{ env_id: string; position: number }[]>`
+        select env_id, position from audit_heads where ${where} order by ${order} limit ${limit}`;
+      const seen = new Map(
+        [...this.#witness.environments(String(after?.[0] ?? NO_ID), limit), ...rows].map(chain => [chain.env_id, chain]),
+      );
+      return [...seen.values()].sort((left, right) => (left.env_id < right.env_id ? -1 : 1)).slice(0, limit);
+    });
   }
 
-  #read(cursor: string | undefined): Proven {
-    if (cursor === undefined) return { position: 0, hash: GENESIS, audit_id: NO_ID, anchored: 0, before: 0, unsignedSince: 0 };
-    const [, position, hash, audit_id, anchored, before, since] = CURSOR.exec(cursor) ?? [];
-    if (position === undefined || hash === undefined || audit_id === undefined) throw this.#ctx.problem('invalid_cursor');
-    return { position: Number(position), hash, audit_id, anchored: Number(anchored), before: Number(before), unsignedSince: Number(since) };
+  #provenBy(after: readonly (string | number)[] | undefined): Proven {
+    if (after === undefined) return { position: 0, hash: GENESIS, audit_id: NO_ID, anchored: 0, before: 0, unsigned_since: 0 };
+    const [position, hash, audit_id, anchored, before, unsigned_since] = after as [number, string, string, number, number, number];
+    const numbers = [position, anchored, before, unsigned_since];
+    if (!HASH.test(hash) || !numbers.every(number => Number.isSafeInteger(number) && number >= 0 && number < MOST))
+      throw this.#ctx.problem('invalid_cursor');
+    return { position, hash, audit_id, anchored, before, unsigned_since };
   }
 
   #marks(envId: string, behind: number, since: string | undefined): Marks {
@@ -155,7 +183,7 @@ export class AuditVerification {
       audit_id: cut.audit_id,
       anchored: cut.position,
       before: cut.position,
-      unsignedSince: 0,
+      unsigned_since: 0,
     };
   }
 
@@ -174,7 +202,7 @@ export class AuditVerification {
     if (chainHash(proven.hash, row) !== row.hash)
       throw new Broken({ kind: 'row_changed', ...at, detail: `Row ${row.position} is not what was written.` });
     if (!anchor)
-      return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsignedSince: proven.unsignedSince || row.ts };
+      return { ...proven, position: row.position, hash: row.hash, audit_id: row.audit_id, unsigned_since: proven.unsigned_since || row.ts };
     this.#requireSigned(anchor, 'anchor');
     if (anchor.previous !== proven.anchored && anchor.previous !== proven.before)
       throw new Broken({ kind: 'anchor_missing', ...at, detail: `An anchor between row ${proven.anchored} and this one is missing.` });
@@ -191,7 +219,7 @@ export class AuditVerification {
       audit_id: row.audit_id,
       anchored: row.position,
       before: anchor.previous,
-      unsignedSince: 0,
+      unsigned_since: 0,
     };
   }
 
@@ -212,7 +240,7 @@ export class AuditVerification {
         audit_id: proven.audit_id,
         detail: `The chain ends at row ${proven.position}, its head says otherwise.`,
       });
-    if (proven.unsignedSince > 0 && this.#ctx.clock.now().getTime() - proven.unsignedSince > UNSIGNED_MS)
+    if (proven.unsigned_since > 0 && this.#ctx.clock.now().getTime() - proven.unsigned_since > UNSIGNED_MS)
       throw new Broken({
         kind: 'anchor_missing',
         position: proven.anchored + 1,
