@@ -5,10 +5,9 @@ import type { identity as identityContract } from '@platform/identity/contract';
 import identity from '@platform/identity/plugin';
 import { manifestOf } from '@platform/kernel/base/manifest';
 import { newId } from '@platform/kernel/base/ids';
-import { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
-import { roleOf, schemaOf } from '@platform/kernel/storage/schema/service-schema';
+import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { notification } from '@platform/notification/contract';
-import { as, boot, type BootedHost, openTestStores, type Persona, type TestStores } from '@platform/testing';
+import { as, boot, type BootedHost, openTestStores, type Persona, servicePool, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { registry } from '../../contract/index.ts';
 import type { Invitation } from '../../contract/schema/member.ts';
@@ -41,15 +40,7 @@ beforeAll(async () => {
   office = await PostOffice.open(stores);
   const manifests = [identity.contract, notification].map(contract => manifestOf(contract, '0.0.0-test'));
   tenants = await boot(plugin, { stores, environment: World.environment(keys), elsewhere: ['auth', 'post'], manifests });
-  const { host, port, database } = stores.stores.database;
-  const leaf = await stores.authority.classical.issue({ commonName: 'svc.auth', names: [], usages: ['client'], days: 1 });
-  const ssl = {
-    ca: stores.authority.classical.files.rootCertificate,
-    cert: leaf.chain,
-    key: leaf.key as string,
-    servername: 'postgres.platform.internal',
-  };
-  accounts = new PostgresPool({ host, port, database, user: roleOf('auth'), schema: schemaOf('auth'), ssl });
+  accounts = await servicePool(stores, 'auth');
 });
 afterAll(async () => {
   await tenants?.[Symbol.asyncDispose]();
