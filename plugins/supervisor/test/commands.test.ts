@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Operator, PlatformCommand } from '@platform/sdk';
 import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import alerts from '../src/cli/alerts-command.ts';
 import logs from '../src/cli/logs-command.ts';
 import machines from '../src/cli/machines-command.ts';

@@ -10,7 +10,7 @@ import {
 } from '../src/life/fleet-life.ts';
 import { LIFE_SETTINGS, type LifeEvent } from '../src/life/instance-life.ts';
 import { NEW_UPGRADE, stepUpgrade, UPGRADE_SETTINGS, type UpgradeEvent } from '../src/life/upgrade-life.ts';
-import { Seeded } from '../../../kernel/test/seeded.ts';
+import { Seeded } from '@platform/kernel/test/seeded';
 
 const SETTINGS: FleetSettings = { life: LIFE_SETTINGS, upgrade: UPGRADE_SETTINGS, within: new Set(['captain']) };
 const SEQUENCES = 1_000_000;

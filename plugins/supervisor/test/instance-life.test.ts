@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Seeded } from '../../../kernel/test/seeded.ts';
+import { Seeded } from '@platform/kernel/test/seeded';
 import { type Life, LIFE_SETTINGS, type LifeEffect, type LifeEvent, type LifeSettings, NEW_LIFE, step } from '../src/life/instance-life.ts';
 
 /** A machine that the life is lived on: it keeps the one process, the one timer, and what may not be. */

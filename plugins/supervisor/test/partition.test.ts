@@ -1,9 +1,9 @@
 import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyValuePort, directoryStore } from '../../../kernel/host/service/key-value-port.ts';
-import { Directory } from '../../../kernel/routing/directory.ts';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
-import { connectKeyValue } from '../../../kernel/storage/key-value.ts';
+import { keyValuePort, directoryStore } from '@platform/kernel/host/service/key-value-port';
+import { Directory } from '@platform/kernel/routing/directory';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { connectKeyValue } from '@platform/kernel/storage/key-value';
 import { CuttingProxy } from '../../../sdk/testing/cutting-proxy.ts';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';

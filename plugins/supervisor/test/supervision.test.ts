@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { EnrollmentSecret, sealedEnrollment, SYSTEM } from '@platform/sdk';
 import { as, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { catalogLine, type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 

@@ -1,6 +1,6 @@
 import { openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../../kernel/storage/fixtures/eventually.ts';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, HEALTHY, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
