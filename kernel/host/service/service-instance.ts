@@ -235,7 +235,8 @@ export class ServiceInstance implements AsyncDisposable {
     return {
       caller,
       principal: caller.kind,
-      scopes: await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId ?? SYSTEM.envId),
+      // Nobody holds anything outside of an environment.
+      scopes: caller.envId === undefined ? new Set() : await this.#parts.scopesOf({ kind: 'user', id: caller.userId }, caller.envId),
     };
   }
 }

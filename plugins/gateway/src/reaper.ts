@@ -116,6 +116,7 @@ export class Reaper {
   #rolledUp(text: string): void {
     try {
       const payload = JSON.parse(text) as Record<string, unknown>;
+      // Rollups of traffic are of all services of the platform, and are the system environment's own.
       const envId = typeof payload['env_id'] === 'string' ? payload['env_id'] : SYSTEM.envId;
       void this.#parts.hub.publish({ id: this.#ctx.platform.newId(), event: ROLLUP_EVENT, envId, payload });
     } catch (error) {

@@ -25,7 +25,10 @@ export class Bootstrap {
   }
 
   async read({ caller }: RequestOf<Contract, 'bootstrap'>) {
-    const [levels, features] = await Promise.all([this.#access.levels(caller), this.#enablement.features(caller.envId ?? SYSTEM.envId)]);
+    const [levels, features] = await Promise.all([
+      this.#access.levels(caller),
+      caller.envId === undefined ? {} : this.#enablement.features(caller.envId),
+    ]);
     const { orgs, envs } = await (caller.platformAdmin ? this.#newest() : this.#reached(levels));
     const envsOf = Map.groupBy(envs, ({ org_id }) => org_id);
     return {

@@ -20,7 +20,7 @@ export const auditRoutes = {
       items: Type.Array(Audit),
       next: Type.Union([Type.Object({ after_ts: Type.String(), after_id: Id }), Type.Null()]),
     }),
-    problems: ['keyset_incomplete', 'not_org_member', 'identity_unavailable'],
+    problems: ['audit_env_required', 'keyset_incomplete', 'not_org_member', 'identity_unavailable'],
   }),
   recordAudit: post('/v1/audit', {
     summary: 'Store one audit event',

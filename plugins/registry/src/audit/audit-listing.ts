@@ -20,17 +20,18 @@ interface Key {
 }
 
 /** Everybody but platform administrators and services of the platform sees the own environment, whatever is asked for. */
-export function envOf({
-  query,
-  caller,
-  targetEnvId,
-}: {
-  query: { env_id?: string };
-  caller: RequestOf<Contract, 'listAudit'>['caller'];
-  targetEnvId: string | undefined;
-}): string | undefined {
+export function envOf(
+  ctx: Pick<Ctx, 'problem'>,
+  {
+    query,
+    caller,
+    targetEnvId,
+  }: { query: { env_id?: string }; caller: RequestOf<Contract, 'listAudit'>['caller']; targetEnvId: string | undefined },
+): string | undefined {
   if (isTrusted(caller)) return query.env_id ?? targetEnvId;
-  return caller.envId ?? SYSTEM.envId;
+  // Who has no environment of its own, as a workload of a vertical, has no trail to read either: the system's least of all.
+  if (caller.envId === undefined) throw ctx.problem('audit_env_required', { detail: 'The caller has no environment of its own.' });
+  return caller.envId;
 }
 
 /** Pages of the trail, newest first. Ids follow commit order, so a page neither skips nor repeats what commits meanwhile (H-20). */
@@ -49,7 +50,7 @@ export class AuditListing {
     if (query.after_ts !== undefined && Number.isNaN(ms)) throw this.#ctx.problem('invalid_cursor', { detail: 'after_ts is no time.' });
     const limit = query.limit ?? DEFAULT_LIMIT;
     const filter = {
-      envId: envOf({ query, caller, targetEnvId }),
+      envId: envOf(this.#ctx, { query, caller, targetEnvId }),
       service: query.service,
       action: query.action,
       correlationId: query.correlation_id,

@@ -39,6 +39,13 @@ describe('verification', () => {
     expect(verdict).toMatchObject({ status: 'intact', position: 1 });
   });
 
+  test('REG-004 a workload of a vertical, which has no environment of its own, reads and proves no trail, and the system’s least of all', async () => {
+    const vertical = { ...as.machine('m2m-shop', 'audit:read'), vertical: 'acme' };
+    const asked = world.host.by(vertical);
+    expect(await refusal(asked.verifyAudit({ query: {} }))).toEqual([400, 'audit_env_required']);
+    expect(await refusal(asked.listAudit({ query: {} }))).toEqual([400, 'audit_env_required']);
+  });
+
   const cases: readonly [string, (sql: World['sql'], ids: readonly string[], envId: string) => Promise<unknown>, object][] = [
     [
       'a changed action',

@@ -73,7 +73,7 @@ export class AuditVerification {
 
   async step(request: RequestOf<Contract, 'verifyAudit'>): Promise<Verification> {
     const { query } = request;
-    const envId = envOf(request);
+    const envId = envOf(this.#ctx, request);
     if (envId === undefined) throw this.#ctx.problem('audit_env_required', { detail: 'Name the environment in env_id.' });
     const { cursor } = query;
     const spec = { list: `audit verification ${envId}`, order: PROVEN } as const;
