@@ -52,6 +52,7 @@ golden(
     ),
   ),
 );
+golden('catalog/generated/contracts.ts', await contractExports());
 golden('catalog/generated/problems.md', problems());
 golden('catalog/generated/env.md', settings());
 const readme = join(root, 'README.md');
@@ -76,6 +77,19 @@ function golden(path: string, content: string): void {
   if (check) return void drift.push(`${path} is not what the contracts say`);
   mkdirSync(dirname(absolute), { recursive: true });
   writeFileSync(absolute, content);
+}
+
+/** One module with every contract of the platform, for those who write against all of them (KRN-025). */
+async function contractExports(): Promise<string> {
+  const lines = await Promise.all(
+    found.map(async ({ shipped, contract }) => {
+      const exported = (await import(join(root, 'plugins', shipped.package, 'contract', 'index.ts'))) as Record<string, unknown>;
+      const [name] = Object.entries(exported).find(([, value]) => value === contract) ?? [];
+      if (name === undefined) throw new Error(`plugins/${shipped.package}/contract/index.ts does not export its contract by a name`);
+      return `export { ${name} } from '@platform/${shipped.package}/contract';`;
+    }),
+  );
+  return `/** Written by scripts/golden.ts from catalog/platform.json. */\n${lines.sort().join('\n')}\n`;
 }
 
 function json(value: unknown): string {

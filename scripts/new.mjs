@@ -26,7 +26,7 @@ try {
   process.stdout.write(`${files.map(file => `  ${shown}/${file}`).join('\n')}\n\n`);
   process.stdout.write(
     kind === 'service'
-      ? 'Next: npm install (links it), node_modules/.bin/vitest run on its folder, then `scripts/golden.ts` under Node 26 for its api/ folder; npm start runs it.\n'
+      ? 'Next: npm install (links it, and notes it in package-lock.json), then `scripts/golden.ts` under Node 26 (writes its api/ folder and\n      catalog/generated), node_modules/.bin/vitest run on its folder; npm start runs it in every distribution.\n'
       : `Next: npm run platform -- check ${shown}\n      PLATFORM_PLUGIN_DIRS=${folder} npm start\n`,
   );
 } catch (error) {

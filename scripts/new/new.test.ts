@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
@@ -55,6 +55,8 @@ test('a new service edits its own folder and the catalog, and nothing else', () 
     services: { service_type: string; start_priority: number }[];
   };
   const before = (JSON.parse(readFileSync(join(root, 'catalog/platform.json'), 'utf8')) as { services: object[] }).services;
+  for (const name of readdirSync(join(checkout, 'catalog/distributions')))
+    expect(JSON.parse(readFileSync(join(checkout, 'catalog/distributions', name), 'utf8'))).toMatchObject({ services: 'all' });
   expect(services).toEqual([...before, expect.objectContaining({ service_type: 'ledger', package: 'ledger', start_priority: 50 })]);
   for (const [name, why] of [
     ['ledger', 'is there already'],

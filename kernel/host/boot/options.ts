@@ -79,11 +79,17 @@ interface Distribution {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** The same as its file has it: `all` stands for every service of the catalog. */
+type Shipped = Omit<Distribution, 'services'> & { readonly services: 'all' | readonly string[] };
+
 /** What is started, and how: `--distribution NAME` of catalog/distributions, all in one process otherwise. */
 function readDistribution(args: readonly string[]): Distribution {
   const name = args.includes('--distribution') ? (args[args.indexOf('--distribution') + 1] ?? '') : 'all-in-one';
   const directory = join(ROOT, 'catalog', 'distributions');
   const known = readdirSync(directory).map(file => file.replace(/\.json$/, ''));
   if (!known.includes(name)) throw new ConfigError(`--distribution is one of ${known.join(', ')}`);
-  return JSON.parse(readFileSync(join(directory, `${name}.json`), 'utf8')) as Distribution;
+  const { services, ...distribution } = JSON.parse(readFileSync(join(directory, `${name}.json`), 'utf8')) as Shipped;
+  // What watches over the others, in the first tier, is started everywhere and named nowhere.
+  const every = shippedServices().filter(({ start_priority }) => start_priority > 0);
+  return { ...distribution, services: services === 'all' ? every.map(({ service_type }) => service_type) : services };
 }
