@@ -11,7 +11,7 @@ import { anchorsOf, readAuthority } from '@platform/kernel/identity/certificates
 import { runningValkeyUrl } from '@platform/kernel/storage/valkey/embedded-valkey';
 import type { KeyValue } from '@platform/sdk';
 import { randomBytes } from 'node:crypto';
-import { CuttingProxy } from '../../sdk/testing/cutting-proxy.ts';
+import { CuttingProxy } from '../../sdk/testing/servers/cutting-proxy.ts';
 
 const MAIN = fileURLToPath(new URL('../../kernel/main.ts', import.meta.url));
 const FLAGS = ['--disable-warning=ExperimentalWarning', '--experimental-ffi'];

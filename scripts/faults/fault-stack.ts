@@ -15,7 +15,7 @@ import { as, TokenMint } from '@platform/testing';
 import { Pool } from 'undici';
 import { orderOf } from '../fleet/process-order.ts';
 import { ServiceChild } from '../fleet/service-child.ts';
-import { CuttingProxy } from '../../sdk/testing/cutting-proxy.ts';
+import { CuttingProxy } from '../../sdk/testing/servers/cutting-proxy.ts';
 import { ShopChild } from './shop-child.ts';
 import { SmallDisk } from './small-disk.ts';
 

@@ -15,7 +15,7 @@ import { anchorsOf } from '@platform/kernel/identity/certificates/trust-anchors'
 import { callerOf } from './calls/caller-of.ts';
 import type { BootOptions } from './boot-options.ts';
 import { Coverage } from './coverage.ts';
-import { CuttingProxy } from './cutting-proxy.ts';
+import { CuttingProxy } from './servers/cutting-proxy.ts';
 import type { DoorRequest } from './calls/door-request.ts';
 import { type DirectCaller, directCall, type DirectInput, peerOf } from './calls/direct-call.ts';
 import { type LogLine, readLog } from './log-lines.ts';

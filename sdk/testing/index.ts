@@ -1,5 +1,5 @@
 /** The test kit: the real kernel around one plugin. */
-export { BackendServer } from './backend-server.ts';
+export { BackendServer } from './servers/backend-server.ts';
 export { boot, type BootedHost } from './boot.ts';
 export type { BootOptions, Stubs } from './boot-options.ts';
 export type { DoorRequest } from './calls/door-request.ts';
@@ -9,7 +9,7 @@ export type { LogLine } from './log-lines.ts';
 export type { SeenEvent } from './test-bus.ts';
 export { describeConformance } from './conformance.ts';
 export { type ContractCoverage, Coverage } from './coverage.ts';
-export { NameServer } from './name-server.ts';
+export { NameServer } from './servers/name-server.ts';
 export { as, type Persona, TokenMint } from './persona.ts';
 export { servicePool } from './service-pool.ts';
 export { loseKeyValue, openTestStores, type TestStores } from './stores.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { World } from './fixtures/world.ts';
-import { describeEventStreams } from './suites/event-streams.test.ts';
-import { describeLiveConnections } from './suites/live-connections.test.ts';
-import { describeLiveEvents } from './suites/live-events.test.ts';
-import { describeLostStore } from './suites/lost-store.test.ts';
-import { describePush } from './suites/push.test.ts';
-import { describeRooms } from './suites/rooms.test.ts';
+import { describeEventStreams } from './suites/live/event-streams.test.ts';
+import { describeLiveConnections } from './suites/live/connections.test.ts';
+import { describeLiveEvents } from './suites/live/events.test.ts';
+import { describeLostStore } from './suites/live/lost-store.test.ts';
+import { describePush } from './suites/live/push.test.ts';
+import { describeRooms } from './suites/live/rooms.test.ts';
 
 let world: World;
 beforeAll(async () => {

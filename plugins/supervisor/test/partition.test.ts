@@ -4,7 +4,7 @@ import { keyValuePort, directoryStore } from '@platform/kernel/host/service/key-
 import { Directory } from '@platform/kernel/routing/directory';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { connectKeyValue } from '@platform/kernel/storage/key-value';
-import { CuttingProxy } from '../../../sdk/testing/cutting-proxy.ts';
+import { CuttingProxy } from '../../../sdk/testing/servers/cutting-proxy.ts';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';

@@ -1,8 +1,8 @@
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PERSON } from '../fixtures/fake-identity.ts';
-import type { Page } from '../fixtures/page.ts';
-import { type Browser, codeOf, ENV, eventsOf, FILLER, type World } from '../fixtures/world.ts';
+import { PERSON } from '../../fixtures/fake-identity.ts';
+import type { Page } from '../../fixtures/page.ts';
+import { type Browser, codeOf, ENV, eventsOf, FILLER, type World } from '../../fixtures/world.ts';
 
 /** WebSockets of pages: who gets one, how many there are, and how each ends. */
 export function describeLiveConnections(given: () => World): void {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SYSTEM } from '@platform/sdk';
 import { as } from '@platform/testing';
-import { PERSON } from '../fixtures/fake-identity.ts';
-import { type Browser, codeOf, type World } from '../fixtures/world.ts';
+import { PERSON } from '../../fixtures/fake-identity.ts';
+import { type Browser, codeOf, type World } from '../../fixtures/world.ts';
 
 /** Devices that a session wants to be reached on. */
 export function describePush(given: () => World): void {

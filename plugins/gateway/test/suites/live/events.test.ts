@@ -1,8 +1,8 @@
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PERSON } from '../fixtures/fake-identity.ts';
-import { type Browser, ENV, eventsOf, ORG, type World } from '../fixtures/world.ts';
+import { PERSON } from '../../fixtures/fake-identity.ts';
+import { type Browser, ENV, eventsOf, ORG, type World } from '../../fixtures/world.ts';
 
 /** Which events reach a page, and which it is told of having missed. */
 export function describeLiveEvents(given: () => World): void {

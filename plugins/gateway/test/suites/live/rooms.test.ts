@@ -1,8 +1,8 @@
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PERSON } from '../fixtures/fake-identity.ts';
-import { type Browser, ENV, FILLER, type World } from '../fixtures/world.ts';
+import { PERSON } from '../../fixtures/fake-identity.ts';
+import { type Browser, ENV, FILLER, type World } from '../../fixtures/world.ts';
 
 const DESK = `bff:room:${SYSTEM.envId}:${SYSTEM.consoleAppId}:desk`;
 

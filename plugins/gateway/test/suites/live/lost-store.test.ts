@@ -1,7 +1,7 @@
 import { loseKeyValue } from '@platform/testing';
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { describe, expect, test } from 'vitest';
-import type { World } from '../fixtures/world.ts';
+import type { World } from '../../fixtures/world.ts';
 
 /** What becomes of a gateway whose key-value store dies. */
 export function describeLostStore(given: () => World): void {

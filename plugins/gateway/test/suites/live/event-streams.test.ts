@@ -1,7 +1,7 @@
 import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { PERSON } from '../fixtures/fake-identity.ts';
-import { type Browser, codeOf, ENV, ORG, type World } from '../fixtures/world.ts';
+import { PERSON } from '../../fixtures/fake-identity.ts';
+import { type Browser, codeOf, ENV, ORG, type World } from '../../fixtures/world.ts';
 
 /** The frames of an event stream, one after the other. */
 async function* framesOf(response: Response): AsyncGenerator<string, void, undefined> {
