@@ -1,23 +1,21 @@
 import { hostname } from 'node:os';
-import type { AnyPlugin, KeyValue, Logger, ProcessHost } from '@platform/sdk';
+import type { KeyValue, Logger } from '@platform/sdk';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
 import type { Manifest } from '../base/manifest.ts';
 import { InternalListener } from '../http/internal-listener.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
-import type { Authority } from '../identity/certificates/trust-anchors.ts';
 import type { Verifier } from '../identity/tokens/verifier.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { Relay } from '../outbox/relay/relay.ts';
 import type { Directory } from '../routing/directory.ts';
-import type { LocalService, ServiceCaller } from '../routing/service-caller.ts';
+import type { ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
 import { openOtlp } from '../telemetry/otlp/open-otlp.ts';
 import { type Bootstrap, LOOPBACK, platformHost } from './boot/bootstrap.ts';
 import { PARTS, wire } from './boot/wiring.ts';
-import type { KeySettings } from './keys/key-settings.ts';
 import { instanceRow } from './machine/instance-row.ts';
 import { mintFor } from './machine/enrollment/mint.ts';
 import { tolerateAbsence } from './machine/tolerate-absence.ts';
@@ -26,40 +24,8 @@ import { policyReload } from './policy/policy-reload.ts';
 import { type OpenedService, ServiceAssembly } from './service-assembly.ts';
 import { keyValuePort } from './service/key-value-port.ts';
 import type { ServiceInstance } from './service/service-instance.ts';
-import type { ServiceInstanceParts } from './service/service-instance-parts.ts';
+import type { LoadedService, PlatformProcessOptions } from './platform-process-options.ts';
 import { WorkloadSet } from './workload-set.ts';
-
-export interface LoadedService {
-  /** Its code; or how to load it, once this process has its keys. */
-  readonly plugin: AnyPlugin | (() => Promise<AnyPlugin>);
-  readonly manifest: Manifest;
-  readonly config: Readonly<Record<string, unknown>>;
-  /** None where no setting says anything of its keys. */
-  readonly keys?: KeySettings;
-}
-export interface PlatformProcessOptions {
-  readonly bootstrap: Bootstrap;
-  readonly services: readonly LoadedService[];
-  /** Only in the process that holds the certificate authority's files. */
-  readonly authority?: Authority;
-  /** Only in the process that starts the others. */
-  readonly processes?: ProcessHost;
-  readonly clock?: Clock;
-  readonly processName: string;
-  readonly pretty?: boolean;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Called when the process has its certificates, before code of a plugin is loaded that is loaded late. */
-  readonly identified?: () => unknown;
-  readonly failedPlugins?: () => readonly { plugin: string; reason: string }[];
-  readonly progress?: (text: string) => void;
-  readonly seen?: (service: string) => NonNullable<ServiceInstanceParts['seen']>;
-  /** Services answered inside this process by something else: the test kit's stubs. */
-  readonly locals?: ReadonlyMap<string, LocalService>;
-  /** Keys to verify tokens with, instead of the identity service's. */
-  readonly jwks?: () => Promise<{ keys: JsonWebKey[] }>;
-  /** Whose sign-in host an issuer is, instead of the identity service's word. */
-  readonly issuers?: (issuer: string) => Promise<string | undefined>;
-}
 
 interface ProcessParts {
   readonly owned: DisposalStack;

@@ -7,7 +7,7 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { PqMode } from '../identity/certificates/tls.ts';
 import { peerOf } from '../identity/certificates/tls.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
-import { problemResponse } from './problem-response.ts';
+import { problemResponse } from './answers/problem-response.ts';
 import type { ServiceApp } from './service-app.ts';
 
 const HEADER_BYTES = 65_536;

@@ -8,7 +8,7 @@ import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
 import { requireCursor } from './paging.ts';
-import { keyedRequest, type ReplayedAnswers } from './replayed-answers.ts';
+import { keyedRequest, type ReplayedAnswers } from './answers/replayed-answers.ts';
 import { isPassedOver, versionsOf } from './precondition.ts';
 import { closed, readQuery, Validator } from './schema/schema.ts';
 import type { Incoming, Outgoing } from './operation-call.ts';

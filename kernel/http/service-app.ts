@@ -14,7 +14,7 @@ import { incomingOf } from './doors/incoming.ts';
 import { Lifetimes } from './lifetimes.ts';
 import { Operation, type OperationHost } from './operation.ts';
 import type { Incoming, Outgoing } from './operation-call.ts';
-import { problemResponse } from './problem-response.ts';
+import { problemResponse } from './answers/problem-response.ts';
 import { malformed, type Match, RouteTable } from './route-table.ts';
 import type { PageResource } from './pages/page-resources.ts';
 import type { ServiceMetrics } from '../telemetry/service-metrics.ts';

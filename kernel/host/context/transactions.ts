@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { Validator } from '../../http/schema/schema.ts';
-import { markKeyed } from '../../http/replayed-answers.ts';
+import { markKeyed } from '../../http/answers/replayed-answers.ts';
 import { AUDIT_EVENT } from '../../outbox/audit-event.ts';
 import { AlreadyHandled, currentConsumption } from '../../outbox/consumption/consumption.ts';
 import { once } from '../../outbox/consumption/inbox.ts';

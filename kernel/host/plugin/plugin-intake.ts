@@ -8,7 +8,7 @@ import { formatFinding } from './checks/finding.ts';
 import { ConfigError, type ConfigFault, formatFaults, KERNEL_CONFIG } from '../boot/configuration.ts';
 import { explainKeys } from '../keys/key-settings.ts';
 import { findPlugins, type FoundPlugin, importPlugin, readPlugin } from './loader.ts';
-import type { LoadedService } from '../platform-process.ts';
+import type { LoadedService } from '../platform-process-options.ts';
 import { readBehindWalls } from './read-behind-walls.ts';
 import { readSettings, type ServiceSettings } from '../boot/settings.ts';
 

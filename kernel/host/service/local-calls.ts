@@ -2,7 +2,7 @@ import { isProblem, type Logger } from '@platform/sdk';
 import { newId } from '../../base/ids.ts';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
-import { asProblem, named } from '../../http/problem-response.ts';
+import { asProblem, named } from '../../http/answers/problem-response.ts';
 import type { ServiceApp } from '../../http/service-app.ts';
 import { type Identity, machineCaller, type Verifier } from '../../identity/tokens/verifier.ts';
 import type { Workload } from '../../identity/workload.ts';

@@ -5,7 +5,7 @@ import { type Manifest, policyEvent } from '../../base/manifest.ts';
 import { pageResources } from '../../http/pages/page-resources.ts';
 import { type MountedRoute, type RouteHandler, ServiceApp } from '../../http/service-app.ts';
 import { admittedAs } from '../../http/operation.ts';
-import { ReplayedAnswers } from '../../http/replayed-answers.ts';
+import { ReplayedAnswers } from '../../http/answers/replayed-answers.ts';
 import { StreamTickets } from '../../http/doors/stream-tickets.ts';
 import type { Identity } from '../../identity/tokens/verifier.ts';
 import { PolicyEngine } from '../../policy/policy-engine.ts';

@@ -10,7 +10,7 @@ import { CORRELATION_HEADER, type Exchange } from './exchange.ts';
 import type { Operation } from '../operation.ts';
 import type { Incoming } from '../operation-call.ts';
 import { webRequest, writeResponse } from './web-exchange.ts';
-import { writeAnswer } from '../write-answer.ts';
+import { writeAnswer } from '../answers/write-answer.ts';
 
 export type RouteHandler = (...input: never[]) => unknown;
 export interface MountedRoute {

@@ -5,7 +5,8 @@ import { readAuthority } from '../../../identity/certificates/trust-anchors.ts';
 import type { Bootstrap } from '../../boot/bootstrap.ts';
 import { hostBeats } from '../../machine/data-dir-lock.ts';
 import { importPlugin, readPlugin } from '../../plugin/loader.ts';
-import { type LoadedService, PlatformProcess } from '../../platform-process.ts';
+import { PlatformProcess } from '../../platform-process.ts';
+import type { LoadedService } from '../../platform-process-options.ts';
 import { takeChannel } from './child-channel.ts';
 import { readSettings } from '../../boot/settings.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Request } from '@platform/sdk';
-import { kernelProblem } from '../base/kernel-problem.ts';
-import type { Sql } from '../storage/schema/sql.ts';
-import type { KeyedRequest } from '../telemetry/request-scope.ts';
-import type { Outgoing } from './operation-call.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import type { Sql } from '../../storage/schema/sql.ts';
+import type { KeyedRequest } from '../../telemetry/request-scope.ts';
+import type { Outgoing } from '../operation-call.ts';
 
 /** How long an answer stands for its key (G-K-03). */
 const KEPT_S = 86_400;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { CORRELATION_HEADER } from './doors/exchange.ts';
-import type { Outgoing } from './operation-call.ts';
+import { CORRELATION_HEADER } from '../doors/exchange.ts';
+import type { Outgoing } from '../operation-call.ts';
 
 /** Writes what a request door answered: text and bytes as they are where the handler says what they are, everything else as JSON. */
 export function writeAnswer(res: ServerResponse, { status, headers, value }: Outgoing, correlationId: string): void {

@@ -1,6 +1,6 @@
 import { errorBody, type ErrorForm, isProblem, type Logger, ProblemError, isUnavailable } from '@platform/sdk';
-import { newId } from '../base/ids.ts';
-import { KERNEL_PROBLEMS, kernelProblem } from '../base/kernel-problem.ts';
+import { newId } from '../../base/ids.ts';
+import { KERNEL_PROBLEMS, kernelProblem } from '../../base/kernel-problem.ts';
 
 export interface ProblemResponse {
   readonly status: number;
