@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer, } from 'node:http';
+import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { TLSSocket } from 'node:tls';

@@ -1,4 +1,3 @@
-
 import { get, post, Type } from '@platform/sdk';
 import { describe, expect, test } from 'vitest';
 import { inScope } from '../telemetry/request-scope.ts';
