@@ -161,7 +161,17 @@ describe('a page in its wire form (G-K-18)', () => {
         page: 'curve',
         title: 'Curve',
         scope: 'env',
-        sections: [{ id: 'curve', kind: 'chart', chart: 'line', source: { resource: 'curve' }, x: 'at', series: [total], unit: 'things' }],
+        sections: [
+          {
+            id: 'curve',
+            kind: 'chart',
+            chart: 'line',
+            source: { resource: 'curve' },
+            x: 'kind',
+            series: [{ label: 'Version', value: 'version' }],
+            unit: 'things',
+          },
+        ],
       },
     ],
     [

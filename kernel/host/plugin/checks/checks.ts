@@ -1,8 +1,9 @@
 import type { Manifest } from '../../../base/manifest.ts';
 import { checkEvents } from './event-checks.ts';
+import { checkFields } from './pages/field-checks.ts';
 import type { AddFinding, Finding } from './finding.ts';
 import { checkMetrics } from './metric-checks.ts';
-import { checkPages } from './page-checks.ts';
+import { checkPages } from './pages/page-checks.ts';
 import { checkRoutes } from './route-checks.ts';
 import { checkSettings } from './setting-checks.ts';
 import { checkWork } from './work-checks.ts';
@@ -19,7 +20,8 @@ export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Man
   checkRoutes(manifest, add);
   checkWork(manifest, add);
   checkMetrics(manifest, add);
-  checkPages(manifest, add);
+  checkPages(manifest, known, add);
+  checkFields(manifest, add);
   checkSettings(manifest, add);
   return findings;
 }

@@ -3,7 +3,7 @@ import type { Action, Gate } from './action.ts';
 import type { EventDef, Subscription } from './event.ts';
 import type { KeyDecl } from './key.ts';
 import type { MetricDef } from './metric.ts';
-import type { PageDecl } from './page.ts';
+import type { PageDecl } from './page/page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
 import type { JobDef, TaskDef } from './task.ts';

@@ -4,7 +4,7 @@ import type { EnvironmentEnd, FirstStep, InboxDecl, Placement, WorkloadNeeds } f
 import type { EventDef, Subscription } from './event.ts';
 import type { KeyDecl } from './key.ts';
 import type { MetricDef } from './metric.ts';
-import type { PageDecl } from './page.ts';
+import type { PageDecl } from './page/page.ts';
 import type { ProblemDecl } from './problem.ts';
 import type { AnyRoute, RouteEnv } from './route.ts';
 import type { JobDef, TaskDef } from './task.ts';

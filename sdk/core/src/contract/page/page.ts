@@ -1,14 +1,36 @@
-/** Page kinds an author writes (house 16); the kernel turns them into the wire form of G-K-18. */
+import type { IconName } from './icon.ts';
+
+/*
+ * Page kinds an author writes (house 16); the kernel turns them into the wire form of G-K-18.
+ */
+
+/** How a value is shown. `ago` says how long it is since; `html` shows somebody else's document in a frame that runs nothing. */
+export const FORMATS = [
+  'text',
+  'number',
+  'bytes',
+  'percent',
+  'duration_s',
+  'datetime',
+  'ago',
+  'bool',
+  'json',
+  'status',
+  'code',
+  'html',
+] as const;
+export const TONES = ['ok', 'warn', 'bad', 'info', 'muted'] as const;
+export const CHARTS = ['line', 'area', 'bar', 'pie'] as const;
+/** What a page is about, and so which target the console names. */
+export const PAGE_SCOPES = ['platform', 'org', 'env'] as const;
+export type Tone = (typeof TONES)[number];
+
 export interface ColumnDecl {
   readonly field: string;
   readonly label: string;
-  /**
-   * `ago` says how long it is since, with the exact time beside it; `html` shows a document of somebody else's in a frame that runs
-   * nothing.
-   */
-  readonly as?: 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'status' | 'code' | 'html';
+  readonly as?: (typeof FORMATS)[number];
   /** Tone per value, for `status`. */
-  readonly tones?: Readonly<Record<string, 'ok' | 'warn' | 'bad' | 'info' | 'muted'>>;
+  readonly tones?: Readonly<Record<string, Tone>>;
 }
 
 /** A figure; with `history`, a line of what it was, or of how it changed, since somebody began to look. It needs a page that refreshes. */
@@ -16,39 +38,12 @@ export interface FigureDecl extends ColumnDecl {
   readonly history?: 'value' | 'change';
 }
 
-/** Pictures of the navigation. */
-export type IconName =
-  | 'alert'
-  | 'box'
-  | 'building'
-  | 'chart'
-  | 'check'
-  | 'clock'
-  | 'gear'
-  | 'grid'
-  | 'key'
-  | 'layers'
-  | 'list'
-  | 'lock'
-  | 'palette'
-  | 'refresh'
-  | 'scroll'
-  | 'search'
-  | 'shield'
-  | 'users'
-  | 'mail'
-  | 'bell'
-  | 'server'
-  | 'bolt'
-  | 'globe'
-  | 'tag';
-
 interface PageBase {
   readonly title: string;
   readonly icon?: IconName;
   readonly description?: string;
   /** Which target the console attaches; `env` when absent. */
-  readonly scope?: 'platform' | 'org' | 'env';
+  readonly scope?: (typeof PAGE_SCOPES)[number];
   /** Where the page stands in the navigation; `false` keeps it out. */
   readonly nav?: number | false;
   /** Event names that reload the page. */
@@ -96,7 +91,7 @@ export interface PageAction {
 type Stats = { readonly kind: 'stats'; readonly source: string; readonly items: readonly FigureDecl[] };
 type Chart = {
   readonly kind: 'chart';
-  readonly chart: 'line' | 'area' | 'bar' | 'pie';
+  readonly chart: (typeof CHARTS)[number];
   readonly source: string;
   readonly x: string;
   readonly series: readonly { field: string; label: string }[];

@@ -1,0 +1,66 @@
+import { type RowAction, TONES } from '@platform/sdk';
+import type { Manifest } from '../../../../base/manifest.ts';
+import { type AnswerSchema, memberAt, membersOf } from './answer-members.ts';
+import type { AddFinding } from '../finding.ts';
+import { namedIn, type PagePart, requireMember, requireNamed, requireOneOf, type Shown } from './page-part.ts';
+
+/** Every action of a part with the member that holds it, written out where the author gave only the route. */
+export function actionsOf(manifest: Manifest, part: PagePart['part']): [member: string, action: RowAction][] {
+  return ['actions', 'rowActions', 'bulkActions'].flatMap((member): [string, RowAction][] => {
+    const declared = (part as unknown as Record<string, readonly (string | RowAction)[] | undefined>)[member] ?? [];
+    return declared.map(action => [member, typeof action === 'string' ? { route: action, label: labelOf(manifest, action) } : action]);
+  });
+}
+
+const labelOf = (manifest: Manifest, route: string): string => manifest.routes[route]?.options.summary ?? route;
+
+/** What actions say of rows (E051), where they lead (E053), whose id they take (E054), and what they send (E057). */
+export function checkActions(manifest: Manifest, part: PagePart['part'], shown: Shown | undefined, where: string, add: AddFinding): void {
+  for (const [member, action] of actionsOf(manifest, part)) {
+    const at = `${where}.${member}.${action.route}`;
+    const ofPage = member === 'actions' && part.kind !== 'record';
+    requireOneOf(TONES, action.tone, `${at}.tone`, add);
+    checkEnd(manifest, action, `${at}.then`, add);
+    checkBody(manifest, action, `${at}.body`, add);
+    if (ofPage) {
+      for (const name of namedIn(action.confirm ?? ''))
+        add('E051', `${at}.confirm`, `An action of the page has no row, and so no '${name}'.`, 'Name it without braces.');
+      continue;
+    }
+    requireId(manifest, action.route, `${where}.${member}`, add);
+    if (!shown) continue;
+    requireNamed(shown, action.confirm, `${at}.confirm`, add);
+    if (action.when) requireMember(shown, action.when.field, `${at}.when`, add);
+  }
+  for (const member of ['update', 'remove'] as const) {
+    const route = (part as unknown as Record<string, string | undefined>)[member];
+    if (route !== undefined) requireId(manifest, route, `${where}.${member}`, add);
+  }
+}
+
+/** What is done to a row names it in the path of its route. */
+function requireId(manifest: Manifest, route: string, where: string, add: AddFinding): void {
+  const path = manifest.routes[route]?.path;
+  if (path !== undefined && !/\{[A-Za-z_]+\}/.test(path))
+    add('E054', where, `${route} takes no id in its path.`, "Give the route a path such as '/v1/loans/{loan_id}'.");
+}
+
+function checkEnd(manifest: Manifest, { then }: RowAction, where: string, add: AddFinding): void {
+  if (typeof then === 'string') requireOneOf(['reload', 'show', 'toast'], then, where, add);
+  if (typeof then !== 'object') return;
+  const page = manifest.pages[then.page];
+  const open = Object.keys(manifest.pages).filter(name => manifest.pages[name]?.kind !== 'record');
+  if (!page) add('E053', where, `No page '${then.page}'.`, `Use one of: ${open.join(', ')}.`);
+  else if (page.kind === 'record')
+    add('E053', where, `'${then.page}' is a record, and nobody says of what.`, `Use one of: ${open.join(', ')}.`);
+}
+
+/** Values sent without asking are members of the route's body. */
+function checkBody(manifest: Manifest, { route, body }: RowAction, where: string, add: AddFinding): void {
+  const declared = manifest.routes[route];
+  if (!declared || body === undefined) return;
+  const schema = (declared.options.body ?? { type: 'object' }) as AnswerSchema;
+  for (const name of Object.keys(body))
+    if (!memberAt(schema, name))
+      add('E057', where, `${route} takes no '${name}'.`, `Use one of: ${membersOf(schema).join(', ') || '(none)'}.`);
+}
