@@ -21,6 +21,8 @@ export interface HostOptions {
   readonly databaseUrl: string | undefined;
   readonly keyValueUrl: string | undefined;
   readonly backends?: BackendLimits;
+  /** Connections to the database in the pool of one service. */
+  readonly databasePool?: number;
   readonly pluginDirs: readonly string[];
   /** Platform services to run, by id; those of the distribution. */
   readonly services: readonly string[];

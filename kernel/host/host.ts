@@ -6,8 +6,9 @@ import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import { openAuthority } from '../identity/certificates/trust-anchors.ts';
 import { freePort } from '../storage/free-port.ts';
-import { type Bootstrap, platformHost, publicOrigin } from './boot/bootstrap.ts';
+import { type Bootstrap, DEFAULT_POOL, platformHost, publicOrigin } from './boot/bootstrap.ts';
 import { buildHash } from './boot/build.ts';
+import { requireConnections } from './boot/connection-budget.ts';
 import { lockDataDir } from './machine/data-dir-lock.ts';
 import { type Ground, joinGround, openGround } from './boot/ground.ts';
 import { HostWorkload } from './machine/host-workload.ts';
@@ -111,6 +112,10 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   const ground = authority ? await openGround(owned, options, authority) : await joinGround(owned, options);
   const { stores } = ground;
 
+  const available = await stores.connections();
+  const pool = options.databasePool ?? DEFAULT_POOL;
+  if (available !== undefined) requireConnections({ services: platform.length + verticals.length, pool, available });
+
   const inside = insideOf(options, { platform, verticals });
   const base = bootstrapOf(options, { ground, platform, inside });
   progress('Preparing databases');
@@ -159,7 +164,7 @@ function bootstrapOf(
   options: HostOptions,
   { ground, platform, inside }: { ground: Ground; platform: readonly FoundPlugin[]; inside: readonly FoundPlugin[] },
 ): Bootstrap {
-  const { domain, ip, production, dataDir, logLevel, edgePort, pqMode, orphanMs, backends } = options;
+  const { domain, ip, production, dataDir, logLevel, edgePort, pqMode, orphanMs, backends, databasePool } = options;
   const { anchors, stores, enrollment } = ground;
   return {
     domain,
@@ -172,7 +177,7 @@ function bootstrapOf(
     edgePort,
     pqMode,
     anchors,
-    database: stores.database,
+    database: { ...stores.database, ...(databasePool === undefined ? {} : { pool: databasePool }) },
     keyValueUrl: stores.keyValueUrl,
     orphanMs,
     ...(backends ? { backends } : {}),

@@ -42,6 +42,8 @@ export interface DatabaseAddress {
   readonly database: string;
   /** A managed server without certificate logins: one login, `SET ROLE` per service (day-one 3). */
   readonly login?: { readonly user: string; readonly password: string; readonly tls: boolean };
+  /** Connections in the pool of one service; the default where nothing is said. */
+  readonly pool?: number;
 }
 
 /** Name under which a service answers inside the platform (G-K-15). */
@@ -49,6 +51,9 @@ export const platformHost = (label: string, domain: string): string => `${label}
 
 /** The one place that writes the origin a browser or client sees: with the port unless it is 443 (day-one, Ports). */
 export const publicOrigin = (host: string, port: number): string => `https://${host}${port === 443 ? '' : `:${port}`}`;
+
+/** Connections to the database in the pool of one service. */
+export const DEFAULT_POOL = 6;
 
 /** Address of a machine that nobody gave one. */
 export const LOOPBACK = '127.0.0.1';

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@platform/sdk';
 import { Validator } from '../../http/schema/schema.ts';
-import { LOOPBACK } from './bootstrap.ts';
+import { DEFAULT_POOL, LOOPBACK } from './bootstrap.ts';
 import { DEFAULT_LIMITS } from '../../routing/connection-pool.ts';
 
 type Setting = TSchema & { env?: string; default?: unknown; description?: string; secret?: boolean; type?: string };
@@ -111,6 +111,13 @@ export const KERNEL_CONFIG = Type.Object({
       description: 'Folder of releases as `platform release` packs them; a service can be upgraded to each by its name',
     }),
   ),
+  databasePool: Type.Integer({
+    env: 'PLATFORM_DB_POOL',
+    default: DEFAULT_POOL,
+    minimum: 2,
+    maximum: 200,
+    description: 'Connections to the database in the pool of one service; a start whose services do not fit into it is refused',
+  }),
   backendConnections: Type.Integer({
     env: 'PLATFORM_BACKEND_CONNECTIONS',
     default: DEFAULT_LIMITS.connections,

@@ -34,6 +34,7 @@ export async function joinGround(owned: DisposalStack, { join }: HostOptions): P
       database,
       keyValueUrl,
       answer: async () => void (await store.ping()),
+      connections: async () => undefined,
       // The first machine has made schemas and roles before it invited anybody.
       ensureService: async () => undefined,
       restrictedKeyValueUrl: service => logins.add(service),

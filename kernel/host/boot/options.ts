@@ -39,6 +39,7 @@ export function hostOptions(
     validity: { rootDays: read('rootDays'), intermediateDays: read('intermediateDays') },
     databaseUrl: read('databaseUrl'),
     keyValueUrl: read('keyValueUrl'),
+    databasePool: read('databasePool'),
     backends: {
       connections: read('backendConnections'),
       streams: read('backendStreams'),

@@ -15,6 +15,8 @@ export interface Stores {
   readonly keyValueUrl: string;
   /** Fails while the database does not answer. */
   answer(): Promise<void>;
+  /** How many connections the database gives to services; unknown on a machine that joined a fleet. */
+  connections(): Promise<number | undefined>;
   /** Gives a service its role and schema; an administrator's work, done by the host alone. */
   ensureService(service: string): Promise<void>;
   /** A key-value login for code that is not ours: it reads versions and revocations, and writes its own instance row (H-03). */
@@ -54,9 +56,17 @@ export async function openStores(
     database: postgresParts.address,
     keyValueUrl,
     answer: async () => void (await postgresParts.admin()`select 1`),
+    connections: () => connectionsOf(postgresParts.admin()),
     ensureService: service => ensureServiceSchema(postgresParts.admin(), service),
     restrictedKeyValueUrl: service => logins.add(service),
   };
+}
+
+/** What is left for others than administrators. */
+async function connectionsOf(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<{ free: number }[]>`
+    select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as free`;
+  return row?.free ?? 0;
 }
 
 async function openPostgres(
