@@ -10,7 +10,7 @@ const args = process.argv.slice(2);
 const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
 if (args.includes('--help')) {
   process.stdout.write(
-    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, types, golden, unit, faults, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
+    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, sizes, types, golden, unit (with coverage), faults, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
   );
   process.exit(0);
 }
@@ -19,6 +19,8 @@ install();
 const node = node26();
 bundles(node);
 const scratch = mkdtempSync(join(tmpdir(), 'platform-results-'));
+/** What test files have seen of the contracts; the step behind them adds it up. */
+const coverage = join(scratch, 'coverage');
 const bin = name => join(root, 'node_modules', ...name);
 const quiet = ['--disable-warning=ExperimentalWarning'];
 const vitest = (name, config, env = {}) => ({
@@ -31,13 +33,15 @@ const steps = [
   { name: 'format', command: [bin(['.bin', 'biome']), 'format', '.'] },
   { name: 'lint', command: [bin(['.bin', 'biome']), 'lint', '--diagnostic-level=error', '.'] },
   { name: 'imports', command: [node, join(root, 'scripts', 'imports.ts')] },
+  { name: 'sizes', command: [node, ...quiet, join(root, 'scripts', 'sizes.ts')] },
   { name: 'types', command: [node, join(root, 'scripts', 'types.ts')] },
   { name: 'golden', command: [node, ...quiet, join(root, 'scripts', 'golden.ts'), '--check'] },
-  vitest('unit', []),
+  vitest('unit', [], { PLATFORM_COVERAGE: coverage }),
+  { name: 'coverage', after: 'unit', command: [node, ...quiet, join(root, 'scripts', 'coverage.ts'), coverage] },
   { name: 'faults', command: [node, ...quiet, join(root, 'scripts', 'faults', 'main.ts'), '--each'] },
   vitest('journey, one process', ['-c', 'vitest.e2e.config.ts']),
   vitest('journey, split', ['-c', 'vitest.e2e.config.ts'], { PLATFORM_E2E_MODE: 'split' }),
-].filter(({ name }) => !only || name.startsWith(only));
+].filter(({ name, after = name }) => !only || name.startsWith(only) || after.startsWith(only));
 
 // The two runs of the journeys wait for browsers and starts more than they compute: side by side they take little longer than one.
 const turns = steps.filter(({ name }) => !name.startsWith('journey')).map(step => [step]);
