@@ -6,6 +6,7 @@ export interface Target {
 
 const KERNEL_IDENTITY = [
   'kernel/identity/tokens/authentication.test.ts',
+  'kernel/identity/tokens/callers.test.ts',
   'kernel/identity/tokens/issuers.test.ts',
   'kernel/http/requests.test.ts',
 ];
