@@ -1,5 +1,5 @@
 import type { PqMode } from '../identity/certificates/tls.ts';
-import type { BackendLimits } from '../routing/connection-pool.ts';
+import type { BackendLimits } from '../routing/connections/connection-pool.ts';
 import type { Invitation } from './machine/enrollment/invitation.ts';
 
 export interface HostOptions {

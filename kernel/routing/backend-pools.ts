@@ -5,12 +5,12 @@ import { kernelProblem } from '../base/kernel-problem.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import type { Workload } from '../identity/workload.ts';
 import { backendHeaders, isUnsendable, refuseUnsendable, RESPONSE_MS, unanswered } from './backend-request.ts';
-import { type BackendLimits, type ConnectionPool, DEFAULT_LIMITS, type Lease } from './connection-pool.ts';
-import { ConnectionPools } from './connection-pools.ts';
-import { type Address, dial, nextAddress } from './dial.ts';
+import { type BackendLimits, type ConnectionPool, DEFAULT_LIMITS, type Lease } from './connections/connection-pool.ts';
+import { ConnectionPools } from './connections/connection-pools.ts';
+import { type Address, dial, nextAddress } from './connections/dial.ts';
 import type { Directory, Instance } from './directory.ts';
 import { Forwarding } from './forwarding.ts';
-import { OwnConnections } from './own-connections.ts';
+import { OwnConnections } from './connections/own-connections.ts';
 
 /** Callers inside the platform are bounded together, not one by one. */
 const INSIDE = ' (workload)';

@@ -2,7 +2,7 @@ import type { Manifest } from '../../base/manifest.ts';
 import { actionKey } from '../../identity/tokens/scope-name.ts';
 import type { PqMode } from '../../identity/certificates/tls.ts';
 import type { TrustAnchors } from '../../identity/certificates/trust-anchors.ts';
-import type { BackendLimits } from '../../routing/connection-pool.ts';
+import type { BackendLimits } from '../../routing/connections/connection-pool.ts';
 
 /** Everything a process must be told to run services; a child gets it over an inherited pipe, never in its environment or arguments. */
 export interface Bootstrap {

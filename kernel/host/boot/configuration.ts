@@ -1,7 +1,7 @@
 import { Type, type TSchema } from '@platform/sdk';
 import { Validator } from '../../http/schema/schema.ts';
 import { DEFAULT_POOL, LOOPBACK } from './bootstrap.ts';
-import { DEFAULT_LIMITS } from '../../routing/connection-pool.ts';
+import { DEFAULT_LIMITS } from '../../routing/connections/connection-pool.ts';
 
 type Setting = TSchema & { env?: string; default?: unknown; description?: string; secret?: boolean; type?: string };
 

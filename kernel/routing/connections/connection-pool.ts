@@ -1,6 +1,6 @@
 import type { FairShare, Logger } from '@platform/sdk';
 import type { Client } from 'undici';
-import { kernelProblem } from '../base/kernel-problem.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
 
 /** How much may be under way at once between services. */
 export interface BackendLimits {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { BackendGround, codeOf, OK } from './fixtures/backend-ground.ts';
+import { BackendGround, codeOf, OK } from '../fixtures/backend-ground.ts';
 
 const ground = BackendGround.use();
 const { backend, poolsTo } = ground;

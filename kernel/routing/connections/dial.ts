@@ -1,7 +1,7 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net';
-import { kernelProblem } from '../base/kernel-problem.ts';
-import { unanswered } from './backend-request.ts';
-import type { Directory } from './directory.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import { unanswered } from '../backend-request.ts';
+import type { Directory } from '../directory.ts';
 
 export const CONNECT_MS = 2_000;
 /** How soon the other end of a quiet socket is asked whether it is still there. */

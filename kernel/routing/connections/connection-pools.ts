@@ -1,7 +1,7 @@
 import type { FairShare, Logger } from '@platform/sdk';
 import { buildConnector, Client } from 'undici';
-import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
-import type { Workload } from '../identity/workload.ts';
+import type { RevokedCertificates } from '../../identity/certificates/revoked-certificates.ts';
+import type { Workload } from '../../identity/workload.ts';
 import { type BackendLimits, ConnectionPool, type PoolFigures } from './connection-pool.ts';
 import { type Address, CONNECT_MS } from './dial.ts';
 

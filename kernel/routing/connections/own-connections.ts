@@ -3,14 +3,14 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as tlsConnect, type TLSSocket } from 'node:tls';
 import { type FairShare, type Forwarded, isProblem } from '@platform/sdk';
-import { kernelProblem } from '../base/kernel-problem.ts';
-import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
-import type { Workload } from '../identity/workload.ts';
-import { backendHeaders, refuseUnsendable, RESPONSE_MS, unanswered } from './backend-request.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
+import type { RevokedCertificates } from '../../identity/certificates/revoked-certificates.ts';
+import type { Workload } from '../../identity/workload.ts';
+import { backendHeaders, refuseUnsendable, RESPONSE_MS, unanswered } from '../backend-request.ts';
 import { type Address, CONNECT_MS, nextAddress, PROBE_MS } from './dial.ts';
-import type { Directory } from './directory.ts';
-import { Forwarding } from './forwarding.ts';
-import { sendTrailed } from './trailed-request.ts';
+import type { Directory } from '../directory.ts';
+import { Forwarding } from '../forwarding.ts';
+import { sendTrailed } from '../trailed-request.ts';
 
 interface Upgrading {
   readonly req: IncomingMessage;
