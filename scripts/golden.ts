@@ -8,6 +8,7 @@ import { explainKeys } from '../kernel/host/keys/key-settings.ts';
 import { readPlugin } from '../kernel/host/plugin/loader.ts';
 import { catalogActions } from '../kernel/host/catalog-actions.ts';
 import { openApi } from '../kernel/http/open-api.ts';
+import { ICONS } from '../sdk/core/contract.ts';
 
 /*
  * Public promises as files somebody reviews (house 21): manifests, interfaces, scopes, events, problems, settings. `--check` refuses drift.
@@ -53,6 +54,7 @@ golden(
   ),
 );
 golden('catalog/generated/contracts.ts', await contractExports());
+golden('console/api/page-icons.ts', pageIcons());
 golden('catalog/generated/problems.md', problems());
 golden('catalog/generated/env.md', settings());
 const readme = join(root, 'README.md');
@@ -90,6 +92,12 @@ async function contractExports(): Promise<string> {
     }),
   );
   return `/** Written by scripts/golden.ts from catalog/platform.json. */\n${lines.sort().join('\n')}\n`;
+}
+
+/** The console knows the wire and not the SDK: the closed set of icons is written out for it. */
+function pageIcons(): string {
+  const lines = ICONS.map(name => `  '${name}',`).join('\n');
+  return `/** What a page may be marked with. Written by scripts/golden.ts from the SDK. */\nexport const PAGE_ICONS = [\n${lines}\n] as const;\n\nexport type PageIcon = (typeof PAGE_ICONS)[number];\n`;
 }
 
 function json(value: unknown): string {
