@@ -8,7 +8,9 @@ import { explainKeys } from '../kernel/host/keys/key-settings.ts';
 import { readPlugin } from '../kernel/host/plugin/loader.ts';
 import { catalogActions } from '../kernel/host/catalog-actions.ts';
 import { openApi } from '../kernel/http/open-api.ts';
+import { PageSchema, Section } from '../kernel/http/pages/page-schema.ts';
 import { ICONS } from '../sdk/core/contract.ts';
+import { type JsonSchema, schemaFile, typesOf } from './schema-file.ts';
 
 /*
  * Public promises as files somebody reviews (house 21): manifests, interfaces, scopes, events, problems, settings. `--check` refuses drift.
@@ -54,6 +56,12 @@ golden(
   ),
 );
 golden('catalog/generated/contracts.ts', await contractExports());
+const page = schemaFile(PageSchema as JsonSchema, [Section as JsonSchema]);
+golden('catalog/schema/page.schema.json', json(page));
+golden(
+  'console/api/page-def.ts',
+  `/** What a service says about a page (\`platform.admin-ui/1\`). Written by scripts/golden.ts from kernel/http/pages/page-schema.ts. */\n\n${typesOf(page)}\n`,
+);
 golden('console/api/page-icons.ts', pageIcons());
 golden('catalog/generated/problems.md', problems());
 golden('catalog/generated/env.md', settings());

@@ -1,25 +1,69 @@
-/** What a service says about a page (`platform.admin-ui/1`); the console knows these kinds and nothing else. */
-export type Path = string;
-export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'muted';
-export type Format = 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'badge' | 'code' | 'html';
+/** What a service says about a page (`platform.admin-ui/1`). Written by scripts/golden.ts from kernel/http/pages/page-schema.ts. */
+
+export type Section = StatsSection | TableSection | DetailSection | FormSection | ChartSection | ActionsSection | NoticeSection | TabsSection;
+export interface StatsSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'stats';
+  source: Source;
+  items: StatItem[];
+}
 export interface Expr {
   path: Path;
   op: 'eq' | 'ne' | 'exists';
   value?: unknown;
 }
-export interface Link {
-  page: string;
-  params?: Record<string, string>;
-}
+/** Members from the outside in, with dots between. */
+export type Path = string;
 export interface Source {
+  /** Behind /v1/admin/; may hold {param}. */
   resource: string;
   query?: Record<string, string>;
   items?: Path;
   paged?: boolean;
 }
-export type FieldType =
-  | 'text' | 'textarea' | 'number' | 'bool' | 'select' | 'multiselect'
-  | 'datetime' | 'json' | 'color' | 'secret_ref' | 'file';
+export interface StatItem {
+  label: string;
+  value: Path;
+  format?: Format;
+  tone?: Tone;
+  tone_map?: Record<string, Tone>;
+  trend?: Path;
+  /** Extension: draws what it was, or how it changed, with every reading of the page. */
+  history?: 'value' | 'change';
+}
+export type Format = 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'badge' | 'code' | 'html';
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'muted';
+export interface TableSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'table';
+  source: Source;
+  row_key: Path;
+  columns: Column[];
+  filters?: Field[];
+  row_actions?: Action[];
+  bulk_actions?: Action[];
+  /** Extension: what a row shows of itself when it is opened. */
+  row_detail?: Column[];
+  empty?: string;
+}
+export interface Column {
+  label: string;
+  value: Path;
+  format?: Format;
+  tone_map?: Record<string, Tone>;
+  link?: Link;
+  /** Extension: draws what it was, or how it changed, with every reading of the page. */
+  history?: 'value' | 'change';
+}
+export interface Link {
+  /** Of the same service. */
+  page: string;
+  params?: Record<string, string>;
+}
 export interface Field {
   name: string;
   label: string;
@@ -33,79 +77,85 @@ export interface Field {
   max?: number;
   help?: string;
   read_only?: boolean;
-  /** Extension: shown only while the form's values satisfy it. */
   when?: Expr;
 }
+export type FieldType = 'text' | 'textarea' | 'number' | 'bool' | 'select' | 'multiselect' | 'datetime' | 'json' | 'color' | 'secret_ref' | 'file';
 export interface Action {
   id: string;
   label: string;
+  /** Behind /v1/admin/; may hold {row.member}. */
   resource: string;
+  /** Literals, {row.member} and {form.member}. */
   body?: unknown;
   confirm?: string;
   tone?: Tone;
+  /** An action name; hides the control from who may not. */
   requires?: string;
-  /** `show`, an extension: the answer is put before the reader. */
+  /** `show`, an extension, puts the answer before the reader. */
   then?: 'reload' | 'toast' | 'show' | Link;
   /** Extension: asked for in a dialog before the call. */
   form?: Field[];
-  /** Extension: offered only while the row satisfies it. */
   when?: Expr;
 }
-export interface Column {
-  label: string;
-  value: Path;
-  format?: Format;
-  tone_map?: Record<string, Tone>;
-  link?: Link;
-  /** Extension: draws what the row said, or how it changed, with every reading of the page. */
-  history?: 'value' | 'change';
-}
-export interface StatItem {
-  label: string;
-  value: Path;
-  format?: Format;
-  tone?: Tone;
-  trend?: Path;
-  /** Draws what the figure was, or how it changed, with every reading of the page. */
-  history?: 'value' | 'change';
-}
-export type StatsSection = { kind: 'stats'; source: Source; items: StatItem[] };
-export type TableSection = {
-  kind: 'table';
+export interface DetailSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'detail';
   source: Source;
-  row_key: Path;
-  columns: Column[];
-  filters?: Field[];
-  row_actions?: Action[];
-  bulk_actions?: Action[];
-  /** Extension: what a row shows of itself when it is opened. */
-  row_detail?: Column[];
-  empty?: string;
-};
-export type DetailSection = { kind: 'detail'; source: Source; fields: { label: string; value: Path; format?: Format }[]; actions?: Action[] };
-export type FormSection = { kind: 'form'; source?: Source; fields: Field[]; submit: Action; secondary?: Action[] };
-export type ChartSection = {
+  fields: Column[];
+  actions?: Action[];
+}
+export interface FormSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'form';
+  source?: Source;
+  fields: Field[];
+  submit: Action;
+  secondary?: Action[];
+}
+export interface ChartSection {
+  id: string;
+  title?: string;
+  when?: Expr;
   kind: 'chart';
   chart: 'line' | 'area' | 'bar' | 'pie';
   source: Source;
   x: Path;
   series: { label: string; value: Path }[];
   unit?: string;
-};
-export type ActionsSection = { kind: 'actions'; actions: Action[] };
-export type TabsSection = { kind: 'tabs'; tabs: { label: string; sections: Section[] }[] };
-export type NoticeSection = { kind: 'notice'; tone: Tone; text: string };
-export type Section = { id: string; title?: string; when?: Expr } & (
-  | StatsSection | TableSection | DetailSection | FormSection | ChartSection | ActionsSection | TabsSection | NoticeSection
-);
+}
+export interface ActionsSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'actions';
+  actions: Action[];
+}
+export interface NoticeSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'notice';
+  tone: Tone;
+  text: string;
+}
+export interface TabsSection {
+  id: string;
+  title?: string;
+  when?: Expr;
+  kind: 'tabs';
+  tabs: { label: string; sections: Section[] }[];
+}
 export interface PageDef {
-  schema: string;
+  schema: 'platform.admin-ui/1';
   service: string;
   page: string;
   title: string;
   description?: string;
-  /** What the page is about; anything but an org or an environment is about the whole system. */
-  scope: 'org' | 'env' | (string & {});
+  scope: 'platform' | 'org' | 'env';
   params?: { name: string; required?: boolean }[];
   refresh_s?: number;
   live_types?: string[];

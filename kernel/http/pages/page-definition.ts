@@ -1,9 +1,13 @@
 import type { AnyRoute, BoardSection, ColumnDecl, PageDecl, RecordTab, RowAction } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { bodyFields, field, type Node } from './page-fields.ts';
+import type { PageDefinition, WireAction, WireColumn, WireLink, WireSection, WireSource, WireTable } from './page-schema.ts';
 import { policySections } from './policy-page.ts';
 import { workSections } from './work-page.ts';
 
+/** A part that shows figures, before it is known where it stands. */
+type FigureSection = WithoutHead<Extract<WireSection, { kind: 'detail' | 'stats' | 'chart' | 'notice' }>>;
+type WithoutHead<Part> = Part extends unknown ? Omit<Part, 'id' | 'title' | 'when'> : never;
 type RecordPage = Extract<PageDecl, { kind: 'record' }>;
 type TablePage = Extract<PageDecl, { kind: 'table' | 'feed' }>;
 /** A table wherever it stands: alone, on a board, on a record. */
@@ -13,7 +17,7 @@ type Table = Pick<
 >;
 
 /** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
-export function pageDefinition(manifest: Manifest, name: string): object | undefined {
+export function pageDefinition(manifest: Manifest, name: string): PageDefinition | undefined {
   const page = manifest.pages[name];
   if (!page) return undefined;
   return {
@@ -30,7 +34,7 @@ export function pageDefinition(manifest: Manifest, name: string): object | undef
 }
 
 /** When a page is read again: by itself, or as often as what its tabs show asks for. */
-function reading(manifest: Manifest, page: PageDecl): object {
+function reading(manifest: Manifest, page: PageDecl): Pick<PageDefinition, 'live_types' | 'refresh_s'> {
   const shown = [page, ...(page.kind === 'tabs' ? page.tabs.flatMap(({ page: inner }) => manifest.pages[inner] ?? []) : [])];
   const live = [...new Set(shown.flatMap(each => each.live ?? []))];
   const refresh = shown.flatMap(each => each.refresh ?? []);
@@ -41,7 +45,7 @@ function reading(manifest: Manifest, page: PageDecl): object {
 export const recordParameter = (manifest: Manifest, { source }: { source: string }): string =>
   /\{([A-Za-z_]+)\}/.exec(manifest.routes[source]?.path ?? '')?.[1] ?? 'id';
 
-function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
+function sections(manifest: Manifest, name: string, page: PageDecl): WireSection[] {
   switch (page.kind) {
     case 'table':
     case 'feed':
@@ -83,28 +87,22 @@ function sections(manifest: Manifest, name: string, page: PageDecl): object[] {
   }
 }
 
-function tablePage(manifest: Manifest, name: string, page: TablePage): object[] {
-  const above = [
+function tablePage(manifest: Manifest, name: string, page: TablePage): WireSection[] {
+  const above: WireAction[] = [
     ...(page.create
       ? [formAction(manifest, page.create, { id: 'create', label: summaryOf(manifest, page.create, 'Create'), resource: name })]
       : []),
     ...(page.actions ?? []).map(({ route, ...action }) => {
-      const made = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
+      const made: WireAction = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
       return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
     }),
   ];
-  return [
-    ...(above.length > 0 ? [{ id: `${name}-create`, kind: 'actions', actions: above }] : []),
-    { id: name, ...tableSection(manifest, page, name, { resource: name }) },
-  ];
+  return [...actionsSection(`${name}-create`, above), { id: name, ...tableSection(manifest, page, name, { resource: name }) }];
 }
 
-function tableSection(
-  manifest: Manifest,
-  table: Table,
-  page: string,
-  source: { resource: string; query?: Record<string, string> },
-): object {
+const actionsSection = (id: string, actions: WireAction[]): WireSection[] => (actions.length > 0 ? [{ id, kind: 'actions', actions }] : []);
+
+function tableSection(manifest: Manifest, table: Table, page: string, source: WireSource): WireTable {
   const listed = manifest.routes[table.source] as AnyRoute;
   const key = table.key ?? rowKey(manifest, table.source) ?? 'id';
   const rowActions = (table.rowActions ?? []).map(action => rowAction(manifest, `${page}/{row.${key}}`, action));
@@ -140,15 +138,15 @@ function tableSection(
   };
 }
 
-function linkTo(manifest: Manifest, page: string, key: string): object | undefined {
+function linkTo(manifest: Manifest, page: string, key: string): WireLink | undefined {
   const target = manifest.pages[page];
   return target?.kind === 'record' ? { page, params: { [recordParameter(manifest, target)]: `{row.${key}}` } } : undefined;
 }
 
-function recordPage(manifest: Manifest, name: string, page: RecordPage): object[] {
+function recordPage(manifest: Manifest, name: string, page: RecordPage): WireSection[] {
   const id = recordParameter(manifest, page);
   const base = `${name}/{${id}}`;
-  const head = {
+  const head: WireSection = {
     id: name,
     ...(page.heading ? { title: named(page.heading) } : {}),
     kind: 'detail',
@@ -160,10 +158,10 @@ function recordPage(manifest: Manifest, name: string, page: RecordPage): object[
     label: tab.label,
     sections: recordTab(manifest, name, id, tab, `${name}-tab-${index}`),
   }));
-  return [head, ...(tabs.length > 0 ? [{ id: `${name}-tabs`, kind: 'tabs', tabs }] : [])];
+  return [head, ...(tabs.length > 0 ? [{ id: `${name}-tabs`, kind: 'tabs' as const, tabs }] : [])];
 }
 
-function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab, at: string): object[] {
+function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab, at: string): WireSection[] {
   const base = `${page}/{${id}}`;
   const source =
     tab.source === undefined
@@ -172,17 +170,17 @@ function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab,
         ? { resource: `${page}/${tab.source}`, query: { [tab.by]: `{${id}}` } }
         : { resource: `${base}/${tab.source}` };
   if (tab.kind === 'detail') return [{ id: at, kind: 'detail', source, fields: tab.fields.map(column) }];
-  const above = tab.create ? [{ id: `${at}-create`, kind: 'actions', actions: [rowAction(manifest, base, tab.create)] }] : [];
-  return [...above, { id: at, ...tableSection(manifest, tab, page, source) }];
+  const above = tab.create ? [rowAction(manifest, base, tab.create)] : [];
+  return [...actionsSection(`${at}-create`, above), { id: at, ...tableSection(manifest, tab, page, source) }];
 }
 
-function boardSection(manifest: Manifest, name: string, section: BoardSection, id: string): object {
+function boardSection(manifest: Manifest, name: string, section: BoardSection, id: string): WireSection {
   const titled = { id, ...(section.title ? { title: section.title } : {}) };
   if (section.kind === 'table') return { ...titled, ...tableSection(manifest, section, name, { resource: `${name}/${section.source}` }) };
   return { ...titled, ...figureSection(section, 'source' in section ? `${name}/${section.source}` : name) };
 }
 
-function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resource: string): object {
+function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resource: string): FigureSection {
   switch (section.kind) {
     case 'detail':
       return { kind: 'detail', source: { resource }, fields: section.fields.map(column) };
@@ -206,7 +204,7 @@ function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resour
   }
 }
 
-function column({ field: value, label, as, tones }: ColumnDecl): object {
+function column({ field: value, label, as, tones }: ColumnDecl): WireColumn {
   return { label, value, ...(as ? { format: as === 'status' ? 'badge' : as } : {}), ...(tones ? { tone_map: tones } : {}) };
 }
 
@@ -215,9 +213,9 @@ const named = (text: string): string => text.replaceAll(/\{(?!row\.)([a-z_][\w.]
 
 const summaryOf = (manifest: Manifest, route: string, otherwise = route): string => manifest.routes[route]?.options.summary ?? otherwise;
 
-function rowAction(manifest: Manifest, base: string, declared: string | RowAction): Record<string, unknown> {
+function rowAction(manifest: Manifest, base: string, declared: string | RowAction): WireAction {
   const action: RowAction = typeof declared === 'string' ? { route: declared, label: summaryOf(manifest, declared) } : declared;
-  const made: Record<string, unknown> = {
+  const made: WireAction = {
     id: action.route,
     label: action.label,
     resource: `${base}/${action.route}`,
@@ -231,7 +229,7 @@ function rowAction(manifest: Manifest, base: string, declared: string | RowActio
 }
 
 /** An action whose route has a body opens a form made from its schema (day-one, Plugins). */
-function formAction(manifest: Manifest, route: string, action: Record<string, unknown>): Record<string, unknown> {
+function formAction(manifest: Manifest, route: string, action: WireAction): WireAction {
   return { then: 'reload', ...action, form: bodyFields(manifest.routes[route]) };
 }
 

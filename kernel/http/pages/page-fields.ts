@@ -1,21 +1,9 @@
-import type { AnyRoute, TSchema } from '@platform/sdk';
+import type { AnyRoute, FieldType, TSchema } from '@platform/sdk';
+import type { WireField } from './page-schema.ts';
 
-export type Field = {
-  name: string;
-  label: string;
-  type: string;
-  required?: boolean;
-  default?: unknown;
-  options?: { value: string; label: string }[];
-  options_source?: { resource: string };
-  pattern?: string;
-  min?: number;
-  max?: number;
-  help?: string;
-};
 export type Node = TSchema & {
   /** Which control asks for it, where the type does not tell. */
-  widget?: string;
+  widget?: FieldType;
   /** The route whose items are the choices. */
   optionsFrom?: string;
   type?: string;
@@ -36,13 +24,13 @@ export type Node = TSchema & {
 };
 
 /** The controls that ask for a route's body. */
-export function bodyFields(route: AnyRoute | undefined): Field[] {
+export function bodyFields(route: AnyRoute | undefined): WireField[] {
   const body = route?.options.body as Node | undefined;
   return Object.entries(body?.properties ?? {}).map(([name, schema]) => field(name, schema, body?.required?.includes(name) ?? false));
 }
 
 /** A widget follows from its schema (house 16). */
-export function field(name: string, schema: Node, required: boolean): Field {
+export function field(name: string, schema: Node, required: boolean): WireField {
   const choices = choicesOf(schema);
   const several = schema.type === 'array' && schema.items ? choicesOf(schema.items) : undefined;
   const inner = !choices && schema.anyOf ? (schema.anyOf.find(option => option.type !== 'null') ?? schema) : schema;
@@ -74,7 +62,7 @@ function choicesOf(schema: Node): { value: string; label: string }[] | undefined
     : undefined;
 }
 
-function widget(schema: Node): string {
+function widget(schema: Node): FieldType {
   if (schema.widget) return schema.widget;
   if (schema.type === 'integer' || schema.type === 'number') return 'number';
   if (schema.type === 'boolean') return 'bool';

@@ -1,4 +1,6 @@
-const remove = (kind: string, member: string) => ({
+import type { WireAction, WireColumn, WireField, WireSection } from './page-schema.ts';
+
+const remove = (kind: string, member: string): WireAction => ({
   id: 'delete',
   label: 'Delete',
   resource: kind,
@@ -7,8 +9,14 @@ const remove = (kind: string, member: string) => ({
   tone: 'bad',
   then: 'reload',
 });
-const text = (name: string, label: string, help?: string) => ({ name, label, type: 'text', required: true, ...(help ? { help } : {}) });
-const setFields = [
+const text = (name: string, label: string, help?: string): WireField => ({
+  name,
+  label,
+  type: 'text',
+  required: true,
+  ...(help ? { help } : {}),
+});
+const setFields: WireField[] = [
   text('name', 'Name'),
   {
     name: 'mode',
@@ -21,16 +29,17 @@ const setFields = [
   { name: 'policies', label: 'Policies', type: 'textarea', required: true, help: 'Cedar text, at most 64 KiB' },
 ];
 
+type WireTab = Extract<WireSection, { kind: 'tabs' }>['tabs'][number];
 interface Kind {
   readonly label: string;
   readonly resource: string;
   readonly key: string;
-  readonly columns: readonly object[];
-  readonly fields: readonly object[];
+  readonly columns: WireColumn[];
+  readonly fields: WireField[];
   readonly empty: string;
-  readonly detail?: readonly object[];
+  readonly detail?: WireColumn[];
   /** Rows that may be deleted; all of them without. */
-  readonly when?: object;
+  readonly when?: NonNullable<WireAction['when']>;
 }
 const KINDS: readonly Kind[] = [
   {
@@ -83,29 +92,31 @@ const KINDS: readonly Kind[] = [
 ];
 
 /** Policy administration as sections of a page: what every service serves under `/v1/admin/{kind}` (G-K-10). */
-export function policySections(service: string): object {
+export function policySections(service: string): WireSection {
   const requires = `${service}:policy:admin`;
-  const tabs = KINDS.map(({ label, resource, key, columns, fields, empty, detail, when }) => ({
-    label,
-    sections: [
-      {
-        id: `${resource}-add`,
-        kind: 'actions',
-        actions: [{ id: 'add', label: `Add to ${label.toLowerCase()}`, resource, form: fields, requires, then: 'reload' }],
-      },
-      {
-        id: resource,
-        kind: 'table',
-        source: { resource, paged: true },
-        row_key: key,
-        columns,
-        row_actions: [{ ...remove(resource, key), requires, ...(when ? { when } : {}) }],
-        ...(detail ? { row_detail: detail } : {}),
-        empty,
-      },
-    ],
-  }));
-  const decisions = {
+  const tabs = KINDS.map(
+    ({ label, resource, key, columns, fields, empty, detail, when }): WireTab => ({
+      label,
+      sections: [
+        {
+          id: `${resource}-add`,
+          kind: 'actions',
+          actions: [{ id: 'add', label: `Add to ${label.toLowerCase()}`, resource, form: fields, requires, then: 'reload' }],
+        },
+        {
+          id: resource,
+          kind: 'table',
+          source: { resource, paged: true },
+          row_key: key,
+          columns,
+          row_actions: [{ ...remove(resource, key), requires, ...(when ? { when } : {}) }],
+          ...(detail ? { row_detail: detail } : {}),
+          empty,
+        },
+      ],
+    }),
+  );
+  const decisions: WireSection = {
     id: 'decisions',
     kind: 'table',
     source: { resource: 'decisions' },

@@ -1,6 +1,7 @@
 import type { Manifest } from '../../base/manifest.ts';
+import type { WireSection } from './page-schema.ts';
 
-const queues = {
+const queues: WireSection = {
   id: 'queues',
   title: 'Queues',
   kind: 'table',
@@ -16,7 +17,7 @@ const queues = {
   ],
   empty: 'This service has no queue.',
 };
-const dead = (requires: string) => ({
+const dead = (requires: string): WireSection => ({
   id: 'dead',
   title: 'Dead tasks',
   kind: 'table',
@@ -44,7 +45,7 @@ const dead = (requires: string) => ({
   row_detail: [{ label: 'Every failure', value: 'failures', format: 'json' }],
   empty: 'No task has failed for good.',
 });
-const jobs = (requires: string) => ({
+const jobs = (requires: string): WireSection => ({
   id: 'jobs',
   title: 'Jobs',
   kind: 'table',
@@ -63,7 +64,7 @@ const jobs = (requires: string) => ({
 });
 
 /** Queues, dead tasks and jobs of a service as sections of a page; what its kernel serves under `/v1/admin/work`. */
-export function workSections({ id, vertical, tasks, jobs: declared }: Manifest): object[] {
+export function workSections({ id, vertical, tasks, jobs: declared }: Manifest): WireSection[] {
   const requires = `${vertical === 'platform' ? '' : `${vertical}:`}${id}:work:admin`;
   return [
     ...(Object.keys(tasks).length > 0 ? [queues, dead(requires)] : []),
