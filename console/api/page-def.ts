@@ -60,8 +60,9 @@ export interface Column {
   history?: 'value' | 'change';
 }
 export interface Link {
-  /** Of the same service. */
   page: string;
+  /** Extension: whose page it is; the same service without. */
+  service?: string;
   params?: Record<string, string>;
 }
 export interface Field {

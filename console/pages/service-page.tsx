@@ -97,7 +97,7 @@ function DefinedPage({ service, def, params }: { service: ServiceEntry; def: Pag
     const where = def.scope === 'org' ? { org: place.org } : { env: place.env, org: place.org };
     const href = (link: Link, scope: TemplateScope) => {
       const filled = Object.entries(link.params ?? {}).map(([name, value]) => [name, fillText(value, { ...scope, params })] as const);
-      return hrefOf(`${service.service}/${encodedPage(link.page)}`, {
+      return hrefOf(`${link.service ?? service.service}/${encodedPage(link.page)}`, {
         ...(where.env ? { env: where.env } : { org: where.org }),
         ...Object.fromEntries(filled),
       });

@@ -7,7 +7,17 @@ export type { EventDef, Subscription } from './src/contract/event.ts';
 export { FIELD_TYPES, type FieldType } from './src/contract/page/field-type.ts';
 export { ICONS, type IconName } from './src/contract/page/icon.ts';
 export { CHARTS, FORMATS, PAGE_SCOPES, TONES } from './src/contract/page/page.ts';
-export type { BoardSection, ColumnDecl, PageAction, PageDecl, RecordTab, RowAction, Tone } from './src/contract/page/page.ts';
+export type {
+  BoardSection,
+  ColumnDecl,
+  LinkDecl,
+  PageAction,
+  PageDecl,
+  RecordTab,
+  RowAction,
+  RowColumn,
+  Tone,
+} from './src/contract/page/page.ts';
 export type { Action, Gate, Principal } from './src/contract/action.ts';
 export type { ProblemDecl } from './src/contract/problem.ts';
 export type { ErrorForm } from './src/error-form.ts';

@@ -1,4 +1,4 @@
-import type { AnyRoute, BoardSection, ColumnDecl, PageDecl, RecordTab, RowAction } from '@platform/sdk';
+import type { AnyRoute, BoardSection, ColumnDecl, LinkDecl, PageAction, PageDecl, RecordTab, RowAction } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { bodyFields, field, type Node } from './page-fields.ts';
 import type { PageDefinition, WireAction, WireColumn, WireLink, WireSection, WireSource, WireTable } from './page-schema.ts';
@@ -27,10 +27,24 @@ export function pageDefinition(manifest: Manifest, name: string): PageDefinition
     title: page.title,
     ...(page.description ? { description: page.description } : {}),
     scope: page.scope ?? 'env',
-    ...(page.kind === 'record' ? { params: [{ name: recordParameter(manifest, page), required: true }] } : {}),
+    ...parameters(manifest, page),
     ...reading(manifest, page),
     sections: sections(manifest, name, page),
   };
+}
+
+/** What the page's address says: the id of a record, and what the author declares. */
+function parameters(manifest: Manifest, page: PageDecl): Pick<PageDefinition, 'params'> {
+  const own = page.kind === 'record' ? [{ name: recordParameter(manifest, page), required: true }] : [];
+  const params = [...own, ...(page.params ?? [])];
+  return params.length > 0 ? { params } : {};
+}
+
+/** What a source is asked with: the parameters of the page that its route knows. */
+function sourceOf(manifest: Manifest, page: PageDecl, route: string | undefined, resource: string): WireSource {
+  const known = manifest.routes[route ?? '']?.options.query ?? {};
+  const asked = (page.params ?? []).filter(({ name }) => name in known).map(({ name }) => [name, `{${name}}`] as const);
+  return { resource, ...(asked.length > 0 ? { query: Object.fromEntries(asked) } : {}) };
 }
 
 /** When a page is read again: by itself, or as often as what its tabs show asks for. */
@@ -53,18 +67,18 @@ function sections(manifest: Manifest, name: string, page: PageDecl): WireSection
     case 'record':
       return recordPage(manifest, name, page);
     case 'board':
-      return page.sections.map((section, index) => boardSection(manifest, name, section, `${name}-${index}`));
+      return page.sections.map((section, index) => boardSection(manifest, name, page, section, `${name}-${index}`));
     case 'detail':
     case 'stats':
     case 'chart':
     case 'text':
-      return [{ id: name, ...figureSection(page, name) }];
+      return [{ id: name, ...figureSection(page, sourceOf(manifest, page, 'source' in page ? page.source : undefined, name)) }];
     case 'form':
       return [
         {
           id: name,
           kind: 'form',
-          ...(page.source ? { source: { resource: `${name}/initial` } } : {}),
+          ...(page.source ? { source: sourceOf(manifest, page, page.source, `${name}/initial`) } : {}),
           fields: bodyFields(manifest.routes[page.submit]),
           submit: { id: 'submit', label: summaryOf(manifest, page.submit, 'Save'), resource: name, then: 'toast' },
         },
@@ -92,12 +106,12 @@ function tablePage(manifest: Manifest, name: string, page: TablePage): WireSecti
     ...(page.create
       ? [formAction(manifest, page.create, { id: 'create', label: summaryOf(manifest, page.create, 'Create'), resource: name })]
       : []),
-    ...(page.actions ?? []).map(({ route, ...action }) => {
-      const made: WireAction = { then: 'reload', ...action, id: route, resource: `${name}/${route}` };
-      return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
-    }),
+    ...(page.actions ?? []).map(action => actionOf(manifest, name, action)),
   ];
-  return [...actionsSection(`${name}-create`, above), { id: name, ...tableSection(manifest, page, name, { resource: name }) }];
+  return [
+    ...actionsSection(`${name}-create`, above),
+    { id: name, ...tableSection(manifest, page, name, sourceOf(manifest, page, page.source, name)) },
+  ];
 }
 
 const actionsSection = (id: string, actions: WireAction[]): WireSection[] => (actions.length > 0 ? [{ id, kind: 'actions', actions }] : []);
@@ -125,7 +139,7 @@ function tableSection(manifest: Manifest, table: Table, page: string, source: Wi
     columns: table.columns.map((each, index) => ({
       ...column(each),
       ...(each.history ? { history: each.history } : {}),
-      ...(index === 0 && link ? { link } : {}),
+      ...(each.link ? { link: wireLink(each.link) } : index === 0 && link ? { link } : {}),
     })),
     filters: (table.filters ?? []).flatMap(filter => {
       const schema = listed.options.query?.[filter];
@@ -174,27 +188,34 @@ function recordTab(manifest: Manifest, page: string, id: string, tab: RecordTab,
   return [...actionsSection(`${at}-create`, above), { id: at, ...tableSection(manifest, tab, page, source) }];
 }
 
-function boardSection(manifest: Manifest, name: string, section: BoardSection, id: string): WireSection {
+function boardSection(manifest: Manifest, name: string, page: PageDecl, section: BoardSection, id: string): WireSection {
   const titled = { id, ...(section.title ? { title: section.title } : {}) };
-  if (section.kind === 'table') return { ...titled, ...tableSection(manifest, section, name, { resource: `${name}/${section.source}` }) };
-  return { ...titled, ...figureSection(section, 'source' in section ? `${name}/${section.source}` : name) };
+  const route = 'source' in section ? section.source : undefined;
+  const source = sourceOf(manifest, page, route, route === undefined ? name : `${name}/${route}`);
+  return section.kind === 'table'
+    ? { ...titled, ...tableSection(manifest, section, name, source) }
+    : { ...titled, ...figureSection(section, source) };
 }
 
-function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, resource: string): FigureSection {
+function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, source: WireSource): FigureSection {
   switch (section.kind) {
     case 'detail':
-      return { kind: 'detail', source: { resource }, fields: section.fields.map(column) };
+      return { kind: 'detail', source, fields: section.fields.map(column) };
     case 'stats':
       return {
         kind: 'stats',
-        source: { resource },
-        items: section.items.map(item => ({ ...column(item), ...(item.history ? { history: item.history } : {}) })),
+        source,
+        items: section.items.map(({ trend, history, ...item }) => ({
+          ...column(item),
+          ...(trend ? { trend } : {}),
+          ...(history ? { history } : {}),
+        })),
       };
     case 'chart':
       return {
         kind: 'chart',
         chart: section.chart,
-        source: { resource },
+        source,
         x: section.x,
         series: section.series.map(({ field: value, label }) => ({ label, value })),
         ...(section.unit ? { unit: section.unit } : {}),
@@ -215,17 +236,29 @@ const summaryOf = (manifest: Manifest, route: string, otherwise = route): string
 
 function rowAction(manifest: Manifest, base: string, declared: string | RowAction): WireAction {
   const action: RowAction = typeof declared === 'string' ? { route: declared, label: summaryOf(manifest, declared) } : declared;
+  const { confirm, then } = action;
+  return actionOf(manifest, base, {
+    ...action,
+    ...(confirm ? { confirm: named(confirm) } : {}),
+    ...(typeof then === 'object' ? { then: wireLink(then) } : {}),
+  });
+}
+
+/** Where a link leads; what an author writes as `{name}` is a member of the row. */
+function wireLink({ params, ...link }: LinkDecl): WireLink {
+  return { ...link, ...(params ? { params: Object.fromEntries(Object.entries(params).map(([name, text]) => [name, named(text)])) } : {}) };
+}
+
+function actionOf(manifest: Manifest, base: string, { route, when, then = 'reload', body, ...action }: PageAction): WireAction {
   const made: WireAction = {
-    id: action.route,
-    label: action.label,
-    resource: `${base}/${action.route}`,
-    ...(action.confirm ? { confirm: named(action.confirm) } : {}),
-    ...(action.tone ? { tone: action.tone } : {}),
-    ...(action.when ? { when: { path: action.when.field, op: 'eq', value: action.when.is } } : {}),
-    then: action.then ?? 'reload',
+    ...action,
+    id: route,
+    resource: `${base}/${route}`,
+    ...(when ? { when: { path: when.field, op: 'eq', value: when.is } } : {}),
+    then,
   };
-  if (action.body) return { ...made, body: action.body };
-  return manifest.routes[action.route]?.options.body ? formAction(manifest, action.route, made) : made;
+  if (body) return { ...made, body };
+  return manifest.routes[route]?.options.body ? formAction(manifest, route, made) : made;
 }
 
 /** An action whose route has a body opens a form made from its schema (day-one, Plugins). */

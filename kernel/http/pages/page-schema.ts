@@ -25,7 +25,8 @@ const FieldType = literals(FIELD_TYPES, 'FieldType');
 const Path = Type.String({ title: 'Path', description: 'Members from the outside in, with dots between' });
 const Expr = closed('Expr', { path: Path, op: literals(['eq', 'ne', 'exists']), value: maybe(Type.Unknown()) });
 const Link = closed('Link', {
-  page: Type.String({ description: 'Of the same service' }),
+  page: text,
+  service: maybe(Type.String({ description: 'Extension: whose page it is; the same service without' })),
   params: maybe(texts),
 });
 const Source = closed('Source', {

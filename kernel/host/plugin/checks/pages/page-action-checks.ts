@@ -2,7 +2,7 @@ import { type RowAction, TONES } from '@platform/sdk';
 import type { Manifest } from '../../../../base/manifest.ts';
 import { type AnswerSchema, memberAt, membersOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
-import { namedIn, type PagePart, requireMember, requireNamed, requireOneOf, type Shown } from './page-part.ts';
+import { namedIn, type PagePart, parametersOf, requireMember, requireNamed, requireOneOf, type Shown } from './page-part.ts';
 
 /** Every action of a part with the member that holds it, written out where the author gave only the route. */
 export function actionsOf(manifest: Manifest, part: PagePart['part']): [member: string, action: RowAction][] {
@@ -14,17 +14,21 @@ export function actionsOf(manifest: Manifest, part: PagePart['part']): [member: 
 
 const labelOf = (manifest: Manifest, route: string): string => manifest.routes[route]?.options.summary ?? route;
 
-/** What actions say of rows (E051), where they lead (E053), whose id they take (E054), and what they send (E057). */
+/** What actions say of rows (E051), whose id they take (E054), what they send (E057), and who sees them (E031). */
 export function checkActions(manifest: Manifest, part: PagePart['part'], shown: Shown | undefined, where: string, add: AddFinding): void {
+  const params = parametersOf(part);
   for (const [member, action] of actionsOf(manifest, part)) {
     const at = `${where}.${member}.${action.route}`;
     const ofPage = member === 'actions' && part.kind !== 'record';
     requireOneOf(TONES, action.tone, `${at}.tone`, add);
-    checkEnd(manifest, action, `${at}.then`, add);
+    if (typeof action.then === 'string') requireOneOf(['reload', 'show', 'toast'], action.then, `${at}.then`, add);
+    checkRequired(manifest, action, `${at}.requires`, add);
     checkBody(manifest, action, `${at}.body`, add);
     if (ofPage) {
       for (const name of namedIn(action.confirm ?? ''))
         add('E051', `${at}.confirm`, `An action of the page has no row, and so no '${name}'.`, 'Name it without braces.');
+      if (action.when && !params.includes(action.when.field))
+        add('E051', `${at}.when`, `The page has no parameter '${action.when.field}'.`, `Use one of: ${params.join(', ') || '(none)'}.`);
       continue;
     }
     requireId(manifest, action.route, `${where}.${member}`, add);
@@ -45,14 +49,10 @@ function requireId(manifest: Manifest, route: string, where: string, add: AddFin
     add('E054', where, `${route} takes no id in its path.`, "Give the route a path such as '/v1/loans/{loan_id}'.");
 }
 
-function checkEnd(manifest: Manifest, { then }: RowAction, where: string, add: AddFinding): void {
-  if (typeof then === 'string') requireOneOf(['reload', 'show', 'toast'], then, where, add);
-  if (typeof then !== 'object') return;
-  const page = manifest.pages[then.page];
-  const open = Object.keys(manifest.pages).filter(name => manifest.pages[name]?.kind !== 'record');
-  if (!page) add('E053', where, `No page '${then.page}'.`, `Use one of: ${open.join(', ')}.`);
-  else if (page.kind === 'record')
-    add('E053', where, `'${then.page}' is a record, and nobody says of what.`, `Use one of: ${open.join(', ')}.`);
+/** Who is shown the control is asked by an action of the contract (E031, as of a gate). */
+function checkRequired(manifest: Manifest, { requires }: RowAction, where: string, add: AddFinding): void {
+  if (requires === undefined || requires in manifest.actions) return;
+  add('E031', where, `No action '${requires}'.`, `Use one of: ${Object.keys(manifest.actions).join(', ')}.`);
 }
 
 /** Values sent without asking are members of the route's body. */

@@ -1,10 +1,13 @@
 import { ICONS, PAGE_SCOPES, type PageDecl } from '@platform/sdk';
 import type { Manifest } from '../../../../base/manifest.ts';
 import type { AddFinding } from '../finding.ts';
-import { type PagePart, requireOneOf } from './page-part.ts';
+import { checkLinks } from './page-link-checks.ts';
+import { type PagePart, parametersOf, requireOneOf } from './page-part.ts';
 import { checkPart } from './page-part-checks.ts';
 
 const KINDS = ['board', 'record', 'table', 'feed', 'detail', 'form', 'stats', 'chart', 'text', 'policy', 'work', 'tabs'] as const;
+
+const PARAMETER = /^[a-z][a-z0-9_]{0,40}$/;
 
 /**
  * Checks what pages name: routes, members of answers, events, other pages (E050 to E057). A page that passes opens in a browser.
@@ -17,8 +20,11 @@ export function checkPages(manifest: Manifest, known: ReadonlyMap<string, Manife
     requireOneOf(ICONS, page.icon, `${where}.icon`, add);
     requireOneOf(PAGE_SCOPES, page.scope, `${where}.scope`, add);
     checkReading(manifest, known, page, where, add);
-    checkPart(manifest, { where, part: page, alone: true }, add);
-    for (const part of partsOf(manifest, where, page)) checkPart(manifest, part, add);
+    checkParameters(manifest, page, where, add);
+    for (const part of [{ where, part: page, alone: true }, ...partsOf(manifest, where, page)]) {
+      checkPart(manifest, part, add);
+      checkLinks(manifest, known, part, add);
+    }
     if (page.kind === 'tabs') for (const { page: inner } of page.tabs) requirePage(manifest, inner, `${where}.tabs`, 'E053', add);
   }
 }
@@ -48,6 +54,20 @@ function checkReading(manifest: Manifest, known: ReadonlyMap<string, Manifest>, 
     // A neighbour of which there is only the contract, or that this distribution leaves out, says nothing of its events (as for E021).
     if (made.has(event) || (owner in manifest.uses && !known.has(owner))) continue;
     add('E052', `${where}.live`, `No event '${event}'.`, 'Declare it under `events`, or name an event of a service under `uses`.');
+  }
+}
+
+/** A parameter of a page has a name that an address may hold (E056), and a source that is asked with it (E057). */
+function checkParameters(manifest: Manifest, page: PageDecl, where: string, add: AddFinding): void {
+  const sources = page.kind === 'board' ? page.sections : [page];
+  const asked = sources.flatMap(part =>
+    'source' in part && part.source ? Object.keys(manifest.routes[part.source]?.options.query ?? {}) : [],
+  );
+  for (const name of parametersOf(page)) {
+    if (!PARAMETER.test(name) || ['org', 'env'].includes(name))
+      add('E056', `${where}.params`, `'${name}' is no name of a parameter.`, 'Use a-z, 0-9 and _, neither org nor env.');
+    if (!asked.includes(name))
+      add('E057', `${where}.params`, `No source of the page takes '${name}'.`, `Use one of: ${asked.join(', ') || '(none)'}.`);
   }
 }
 

@@ -51,7 +51,7 @@ function checkSource(manifest: Manifest, { where, part, alone }: PagePart, add: 
 const filtersOf = (part: PagePart['part']): readonly string[] => ('filters' in part ? (part.filters ?? []) : []);
 
 /** What the part draws: one item of a list, or the record. Nothing where a route is missing, which is said elsewhere. */
-function shownBy(manifest: Manifest, { where, part, record }: PagePart, add: AddFinding): Shown | undefined {
+export function shownBy(manifest: Manifest, { where, part, record }: PagePart, add: AddFinding): Shown | undefined {
   const name = 'source' in part ? part.source : undefined;
   if (name === undefined) return record && { schema: record, whose: 'Answers of the record' };
   const route = manifest.routes[name];
@@ -76,6 +76,8 @@ function checkMembers(part: PagePart['part'], shown: Shown, where: string, add: 
       requireOneOf(FORMATS, as, `${where}.${member}.${field}.as`, add);
       for (const tone of Object.values(tones ?? {})) requireOneOf(TONES, tone, `${where}.${member}.${field}.tones`, add);
     }
+  for (const { trend } of part.kind === 'stats' ? part.items : [])
+    if (trend !== undefined) requireMember(shown, trend, `${where}.items`, add);
   if (part.kind === 'record') requireNamed(shown, part.heading, `${where}.heading`, add);
   if (part.kind !== 'chart') return;
   requireOneOf(CHARTS, part.chart, `${where}.chart`, add);

@@ -35,3 +35,6 @@ export const namedIn = (text: string): string[] =>
 export function requireNamed(shown: Shown, text: string | undefined, where: string, add: AddFinding): void {
   for (const member of namedIn(text ?? '')) requireMember(shown, member, where, add);
 }
+
+/** The parameters that the author of a page gave it. */
+export const parametersOf = (part: PagePart['part']): string[] => ('params' in part ? (part.params ?? []) : []).map(({ name }) => name);

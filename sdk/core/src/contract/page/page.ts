@@ -38,6 +38,23 @@ export interface FigureDecl extends ColumnDecl {
   readonly history?: 'value' | 'change';
 }
 
+/** A figure beside which stands how it moved: the member `trend` is a difference, or a list of what it was. */
+export interface StatDecl extends FigureDecl {
+  readonly trend?: string;
+}
+
+/** A page that is gone to, of this service or of `service`. In its parameters `{member}` is what the row holds there. */
+export interface LinkDecl {
+  readonly page: string;
+  readonly service?: string;
+  readonly params?: Readonly<Record<string, string>>;
+}
+
+/** A column of a table: a figure may have its `history`, and any column may lead to a page. */
+export interface RowColumn extends FigureDecl {
+  readonly link?: LinkDecl;
+}
+
 interface PageBase {
   readonly title: string;
   readonly icon?: IconName;
@@ -50,14 +67,20 @@ interface PageBase {
   readonly live?: readonly string[];
   /** Seconds after which the page reads again, while somebody looks at it. */
   readonly refresh?: number;
+  /** What its address may say; goes to every source whose query has a member of that name. A record has its id without this. */
+  readonly params?: readonly PageParameter[];
+}
+
+export interface PageParameter {
+  readonly name: string;
+  readonly required?: boolean;
 }
 
 /** Member of the row that names it; goes into the path parameter of row actions. */
 interface Rows {
   readonly source: string;
   readonly key?: string;
-  /** A figure of a table may have its `history` too. */
-  readonly columns: readonly FigureDecl[];
+  readonly columns: readonly RowColumn[];
   readonly filters?: readonly string[];
   readonly empty?: string;
   /** What a row shows of itself when it is opened. */
@@ -66,29 +89,33 @@ interface Rows {
   readonly open?: string;
 }
 
-export interface RowAction {
+interface ActionBase {
   readonly route: string;
   readonly label: string;
-  /** Asked before the call; `{member}` names what the row holds there. */
-  readonly confirm?: string;
   readonly tone?: 'ok' | 'warn' | 'bad';
   /** `show` puts the answer before the reader; a page is gone to. */
-  readonly then?: 'reload' | 'show' | { readonly page: string };
-  /** Values sent without asking. */
+  readonly then?: 'reload' | 'show' | LinkDecl;
+  /** Values sent without asking. A route with a body and no values here opens a form. */
   readonly body?: Readonly<Record<string, unknown>>;
+  /** An action of this contract; who may not do it is not shown the control. The route's gate decides all the same. */
+  readonly requires?: string;
+}
+
+export interface RowAction extends ActionBase {
+  /** Asked before the call; `{member}` names what the row holds there. */
+  readonly confirm?: string;
+  /** Offered only for rows that hold this. */
   readonly when?: { readonly field: string; readonly is: unknown };
 }
 
-/** What is done to the page's resource as a whole; a route with a body opens a form. `show` puts the answer before the reader. */
-export interface PageAction {
-  readonly route: string;
-  readonly label: string;
+/** What is done to the page's resource as a whole. */
+export interface PageAction extends ActionBase {
   readonly confirm?: string;
-  readonly tone?: 'ok' | 'warn' | 'bad';
-  readonly then?: 'reload' | 'show';
+  /** Offered only while the page's parameter `field` says this. */
+  readonly when?: { readonly field: string; readonly is: unknown };
 }
 
-type Stats = { readonly kind: 'stats'; readonly source: string; readonly items: readonly FigureDecl[] };
+type Stats = { readonly kind: 'stats'; readonly source: string; readonly items: readonly StatDecl[] };
 type Chart = {
   readonly kind: 'chart';
   readonly chart: (typeof CHARTS)[number];
