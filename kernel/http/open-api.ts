@@ -56,7 +56,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
         name: parameter,
         in: 'path',
         required: true,
-        schema: { type: 'string' },
+        schema: options.params?.[parameter as string] ?? { type: 'string' },
       })),
       ...Object.entries(options.query ?? {}).map(([parameter, schema]) => ({
         name: parameter,

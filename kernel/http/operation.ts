@@ -54,6 +54,7 @@ export class Operation {
   readonly route: AnyRoute;
   readonly #host: OperationHost;
   readonly #handler: (request: Request) => Promise<unknown>;
+  readonly #params: Validator | undefined;
   readonly #query: Validator;
   readonly #body: Validator | undefined;
   readonly #returns: Validator | undefined;
@@ -70,7 +71,8 @@ export class Operation {
     this.route = route;
     this.#host = host;
     this.#handler = handler;
-    const { query, body, returns, gate } = route.options;
+    const { params, query, body, returns, gate } = route.options;
+    this.#params = params && new Validator(Type.Object(params));
     this.#query = new Validator(closed(Type.Object(query ?? {})));
     this.#body = body && new Validator(closed(body));
     this.#returns = returns && new Validator(returns);
@@ -103,6 +105,7 @@ export class Operation {
       await this.#requireThere(env, identity);
       await this.#requireActive(env, identity, incoming);
     }
+    this.#requireParams(incoming);
     this.#requireVersioned(incoming);
     const raw = this.route.door !== 'request' && this.route.options.query === undefined;
     const query = raw ? {} : this.#readQuery(incoming.query);
@@ -224,6 +227,14 @@ export class Operation {
     )
       return;
     await this.#host.environments?.requireActive(env);
+  }
+
+  #requireParams({ params }: Incoming): void {
+    if (this.#params && !this.#params.check(params))
+      throw kernelProblem('validation_failed', {
+        extra: { errors: this.#params.faults(params, '/params') },
+        detail: 'The path does not fit; errors says where.',
+      });
   }
 
   /** A condition that nobody compares would be passed over, and somebody's change lost (G-K-03). */

@@ -397,6 +397,29 @@ describe('figures', () => {
   });
 });
 
+test('G-K-02 a path parameter that does not fit its schema is 400 with its pointer before the handler is asked, at every door', async () => {
+  const before = world.calls.length;
+  const refused = { status: 400, code: 'validation_failed', errors: [{ pointer: '/params/thing_id', code: 'pattern' }] };
+  for (const [method, path] of [
+    ['GET', '/v1/things/a%20b'],
+    ['DELETE', '/v1/things/a%20b'],
+    ['POST', '/v1/things/a%20b/archive'],
+  ] as const)
+    expect((await host.fetch(path, { method, persona: writer })).json).toMatchObject(refused);
+  const stream = { headers: { accept: 'text/event-stream' }, persona: writer };
+  expect((await host.fetch('/v1/things/a%20b/ticks', stream)).json).toMatchObject(refused);
+  expect((await host.fetch('/v1/things/a%20b')).status).toBe(401);
+  expect(world.calls.slice(before)).toEqual([]);
+  const { json } = await host.fetch('/openapi.json');
+  const parameters = (json['paths'] as Record<string, { get: { parameters: object[] } }>)['/v1/things/{thing_id}']?.get.parameters;
+  expect(parameters?.[0]).toEqual({
+    name: 'thing_id',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9/-]{1,40}$' },
+  });
+});
+
 describe('the version of a record', () => {
   const rename = (tag: string) =>
     host.fetch('/v1/things/t1', { method: 'PUT', persona: writer, headers: { 'if-match': tag }, body: '{"name":"x"}' });

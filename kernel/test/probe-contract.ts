@@ -20,6 +20,7 @@ import {
  * A service for the kernel's own tests: every door, every kind of page, and routes that misbehave on purpose.
  */
 
+const ofThing = { thing_id: Type.String({ pattern: '^[A-Za-z0-9/-]{1,40}$' }) };
 const Thing = Type.Object({ thing_id: Type.String(), name: Type.String(), kind: Type.String(), version: Type.Integer() });
 const open = { public: 'Nothing here is a secret' } as const;
 
@@ -87,6 +88,7 @@ export const probe = defineContract({
       emits: ['platform:probe:thing:created'],
     }),
     updateThing: put('/v1/things/{thing_id}', {
+      params: ofThing,
       summary: 'Rename a thing',
       gate: 'probe:things:write',
       env: 'own',
@@ -95,9 +97,14 @@ export const probe = defineContract({
       returns: Thing,
     }),
     /** Says that it compares `If-Match`, and forgets to. */
-    removeThing: del('/v1/things/{thing_id}', { summary: 'Remove a thing', gate: 'probe:things:write', ifMatch: true }),
-    archiveThing: post('/v1/things/{thing_id}/archive', { summary: 'Archive', gate: 'probe:things:write' }),
-    readThing: get('/v1/things/{thing_id}', { summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
+    removeThing: del('/v1/things/{thing_id}', {
+      params: ofThing,
+      summary: 'Remove a thing',
+      gate: 'probe:things:write',
+      ifMatch: true,
+    }),
+    archiveThing: post('/v1/things/{thing_id}/archive', { params: ofThing, summary: 'Archive', gate: 'probe:things:write' }),
+    readThing: get('/v1/things/{thing_id}', { params: ofThing, summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
     issue: post('/v1/issue', { summary: 'Shows a secret once', gate: 'probe:things:write', idempotency: 'secret', returns: Type.Any() }),
     run: post('/v1/run', { summary: 'Run', gate: 'probe:work:run', returns: Type.Any() }),
@@ -121,8 +128,14 @@ export const probe = defineContract({
     undeclared: get('/v1/undeclared', { summary: 'Throws an undeclared problem', gate: open, returns: Type.Any() }),
     stored: get('/v1/stored', { summary: 'Reads the database', gate: open, returns: Type.Any() }),
     asks: get('/v1/asks', { summary: 'Asks another service', gate: open, returns: Type.Any() }),
-    tagged: get('/v1/tagged/{*rest}', { summary: 'The rest of the path', gate: open, returns: Type.Any() }),
+    tagged: get('/v1/tagged/{*rest}', {
+      params: { rest: Type.String() },
+      summary: 'The rest of the path',
+      gate: open,
+      returns: Type.Any(),
+    }),
     ticks: stream('/v1/ticks', { summary: 'Ticks', gate: 'probe:things:read' }),
+    tickOf: stream('/v1/things/{thing_id}/ticks', { params: ofThing, summary: 'Ticks of a thing', gate: 'probe:things:read' }),
     talk: socket('/v1/talk', { summary: 'Talk', gate: 'probe:things:read' }),
     closedTalk: socket('/v1/closed-talk', { summary: 'Refuses before it accepts', gate: 'probe:things:read', problems: ['thing_taken'] }),
     slowTalk: socket('/v1/slow-talk', { summary: 'Accepts late', gate: open }),

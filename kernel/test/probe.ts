@@ -122,6 +122,9 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             yield { id: '1', event: 'tick', data: { at: 1 } };
             yield { data: { correlationId, aborted: signal.aborted } };
           },
+          tickOf: async function* ({ params }) {
+            yield { data: params };
+          },
           talk: async (connection, { caller, correlationId }) => {
             connection.accept();
             connection.send({ hello: caller?.userId, correlationId });

@@ -12,6 +12,7 @@ const contract = defineContract({
   problems: { thing_taken: { status: 409, title: 'Taken', retry: 'never' } },
   routes: {
     read: get('/v1/things/{thing_id}', {
+      params: { thing_id: Type.String() },
       summary: 'Read',
       gate: open,
       query: { q: Type.Optional(Type.String()) },

@@ -92,7 +92,11 @@ function pageRoutes({ manifest, allows }: KernelRouteParts): Record<string, Moun
   const gates = pageGates(manifest);
   if (Object.keys(manifest.pages).length === 0 || gates.length === 0) return {};
   const path = '/v1/admin/ui/{*page}';
-  const shown = { summary: 'Definition of an admin page', gate: { any: gates } } as const;
+  const shown = {
+    params: { page: Type.String({ maxLength: 200 }) },
+    summary: 'Definition of an admin page',
+    gate: { any: gates },
+  } as const;
   const define = async ({ params, caller }: Request) => {
     const name = (params as { page: string }).page;
     const definition = pageDefinition(manifest, name);
@@ -121,6 +125,7 @@ export function ticketRoutes(own: Readonly<Record<string, MountedRoute>>, ticket
   return Object.fromEntries(
     streams.map(([name, { route }]) => {
       const mint = post(`${route.path}/ticket`, {
+        ...(route.options.params ? { params: route.options.params } : {}),
         summary: 'A ticket that opens this event stream once',
         gate: route.options.gate,
         returns: TicketAnswer,

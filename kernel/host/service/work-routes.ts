@@ -1,4 +1,4 @@
-import { type AnyRoute, type Caller, get, Page, PageQuery, post, type Request, reply, type Sql, SYSTEM, Type } from '@platform/sdk';
+import { type AnyRoute, type Caller, get, Id, Page, PageQuery, post, type Request, reply, type Sql, SYSTEM, Type } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { pageOf } from '../../http/paging.ts';
@@ -17,6 +17,7 @@ export interface WorkRouteParts {
 type Asked = Request<Readonly<Record<string, string>>, { limit?: number; cursor?: string }, unknown, Caller>;
 
 const Items = Type.Object({ items: Type.Array(Type.Object({}, { additionalProperties: true })) });
+const ofTask = { task_id: Id };
 const Row = Type.Object({}, { additionalProperties: true });
 
 /**
@@ -81,11 +82,17 @@ function taskRoutes({ manifest, tasks, now, tx: inTx }: WorkRouteParts): Record<
         }),
     ),
     workReplay: mounted(
-      post('/v1/admin/work/dead/{task_id}/replay', { summary: 'Try a dead task anew', gate: admin, returns: Row, ...shown }),
+      post('/v1/admin/work/dead/{task_id}/replay', {
+        params: ofTask,
+        summary: 'Try a dead task anew',
+        gate: admin,
+        returns: Row,
+        ...shown,
+      }),
       request => done(request, 'replayed', (sql, id) => store().replay(sql, id, now())),
     ),
     workDrop: mounted(
-      post('/v1/admin/work/dead/{task_id}/drop', { summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }),
+      post('/v1/admin/work/dead/{task_id}/drop', { params: ofTask, summary: 'Give a dead task up', gate: admin, returns: Row, ...shown }),
       request => done(request, 'dropped', (sql, id) => store().drop(sql, id)),
     ),
   };
@@ -109,7 +116,14 @@ function jobRoutes({ manifest, jobs, tx: inTx }: WorkRouteParts): Record<string,
       },
     ),
     workRun: mounted(
-      post('/v1/admin/work/jobs/{name}/run', { summary: 'Run a job at once', gate: admin, returns: Row, status: 202, ...shown }),
+      post('/v1/admin/work/jobs/{name}/run', {
+        params: { name: Type.String({ maxLength: 64 }) },
+        summary: 'Run a job at once',
+        gate: admin,
+        returns: Row,
+        status: 202,
+        ...shown,
+      }),
       async ({ params, caller }) => {
         const [runner, name] = [jobs(), params['name'] as string];
         if (!runner || !Object.hasOwn(manifest.jobs, name))

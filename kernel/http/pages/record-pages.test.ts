@@ -5,6 +5,7 @@ import { checkManifest } from '../../host/plugin/checks/checks.ts';
 import { pageDefinition } from './page-definition.ts';
 import { gatesOfPage, pageResources } from './page-resources.ts';
 
+const params = { loan_id: Type.String() };
 const Loan = Type.Object({ loan_id: Type.String(), applicant: Type.String(), state: Type.String(), created_at: Type.String() });
 const Note = Type.Object({ note_id: Type.String(), text: Type.String() });
 const gate = 'bank:loan:read';
@@ -18,11 +19,12 @@ const bank = defineContract({
   events: {},
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans', gate, query: PageQuery, returns: Page(Loan) }),
-    getLoan: get('/v1/loans/{loan_id}', { summary: 'A loan', gate, returns: Loan }),
-    listNotes: get('/v1/loans/{loan_id}/notes', { summary: 'Notes', gate, returns: Page(Note) }),
+    getLoan: get('/v1/loans/{loan_id}', { params, summary: 'A loan', gate, returns: Loan }),
+    listNotes: get('/v1/loans/{loan_id}/notes', { params, summary: 'Notes', gate, returns: Page(Note) }),
     search: get('/v1/search', { summary: 'Alike', gate, query: { like: Type.String() }, returns: Page(Loan) }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'bank:loan:write', returns: Type.Object({ open: Type.Integer() }) }),
     addNote: post('/v1/loans/{loan_id}/notes', {
+      params,
       summary: 'Add a note',
       gate: 'bank:loan:write',
       body: Type.Object({
@@ -32,6 +34,7 @@ const bank = defineContract({
       }),
     }),
     decide: post('/v1/loans/{loan_id}/decide', {
+      params,
       summary: 'Decide',
       gate: 'bank:loan:write',
       body: Type.Object({ approve: Type.Boolean() }),

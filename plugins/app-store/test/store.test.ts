@@ -319,7 +319,7 @@ describe('listings', () => {
       expect([path, status >= 400 && status < 500]).toEqual([path, true]);
     }
     for (const id of ['nothing', 'null', '%00', "1' or '1'='1"])
-      expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([404, 'listing_not_found']);
+      expect(await refusal(by(acme.admin).getListing({ params: { listing_id: id } }))).toEqual([400, 'validation_failed']);
     expect(await refusal(by(other.admin).createListing({ targetEnvId: acme.env_id, body: {} as never }))).toEqual([403, 'target_denied']);
   });
 });

@@ -21,6 +21,8 @@ import {
   Verification,
 } from './schema.ts';
 
+const ofCertificate = { certificate_id: Id };
+
 const anchor = 'Trust anchors are public';
 const Alg = { alg: Type.Optional(Type.Union([Type.Literal('pq'), Type.Literal('classical')])) };
 const Search = { q: Type.Optional(Type.String({ maxLength: 253, title: 'Search' })) };
@@ -153,17 +155,20 @@ export const certificateAuthority = defineContract({
       returns: Page(CertificateRow),
     }),
     downloadCertificate: get('/v1/admin/certificates/{certificate_id}/chain.pem', {
+      params: ofCertificate,
       summary: 'A certificate with its chain, as a file',
       gate: 'acme:admin',
       problems: ['certificate_not_found'],
     }),
     getCertificate: get('/v1/admin/certificates/{certificate_id}', {
+      params: ofCertificate,
       summary: 'A certificate',
       gate: 'acme:admin',
       returns: CertificateRecord,
       problems: ['certificate_not_found'],
     }),
     revokeCertificate: post('/v1/admin/certificates/{certificate_id}/revoke', {
+      params: ofCertificate,
       summary: 'Revoke',
       gate: 'acme:admin',
       body: RevocationReason,

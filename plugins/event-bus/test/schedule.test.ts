@@ -152,7 +152,7 @@ test('a delayed event can be taken back by its vertical until it is delivered', 
   expect(await refusal(cancel(schedule_id, person(env)))).toMatchObject({ code: 'event_ownership' });
   expect((await cancel(schedule_id)).status).toBe(204);
   expect(await refusal(cancel(schedule_id))).toMatchObject({ code: 'unknown_schedule', status: 404 });
-  expect(await refusal(cancel('nonsense'))).toMatchObject({ code: 'unknown_schedule' });
+  expect(await refusal(cancel('nonsense'))).toMatchObject({ code: 'validation_failed' });
   const gone = await schedule(env, 0);
   await bus.clock.advance('70s');
   expect(await refusal(cancel(gone.schedule_id))).toMatchObject({ code: 'schedule_delivered', status: 409 });

@@ -1,4 +1,4 @@
-import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import {
   Execute,
   Executed,
@@ -9,10 +9,14 @@ import {
   Limits,
   Module,
   ModuleStatus,
+  ProductId,
   Trial,
   Upload,
   Validation,
 } from './schema.ts';
+
+const ofModule = { module_id: Id };
+const ofExecution = { execution_id: Id };
 
 const reads = { gate: { any: ['func:modules:read', 'func:modules:admin'] }, env: 'own' } as const;
 const writes = { gate: { any: ['func:modules:write', 'func:modules:admin'] }, env: 'own' } as const;
@@ -61,8 +65,15 @@ export const routes = {
     },
     returns: Page(Module),
   }),
-  getModule: get('/v1/modules/{module_id}', { summary: 'One module', ...reads, returns: Module, problems: ['module_not_found'] }),
+  getModule: get('/v1/modules/{module_id}', {
+    params: ofModule,
+    summary: 'One module',
+    ...reads,
+    returns: Module,
+    problems: ['module_not_found'],
+  }),
   validateModule: post('/v1/modules/{module_id}/validate', {
+    params: ofModule,
     summary: 'Compile a module and try it, without publishing it',
     ...writes,
     body: Trial,
@@ -71,6 +82,7 @@ export const routes = {
     emits: ['platform:func:module:validated'],
   }),
   activateModule: post('/v1/modules/{module_id}/activate', {
+    params: ofModule,
     summary: 'Make it the active version of its product',
     ...writes,
     returns: Module,
@@ -78,6 +90,7 @@ export const routes = {
     emits: ['platform:func:module:activated', 'platform:func:module:deprecated'],
   }),
   deprecateModule: post('/v1/modules/{module_id}/deprecate', {
+    params: ofModule,
     summary: 'Take it out of force',
     ...writes,
     returns: Module,
@@ -85,18 +98,21 @@ export const routes = {
     emits: ['platform:func:module:deprecated'],
   }),
   deleteModule: del('/v1/modules/{module_id}', {
+    params: ofModule,
     summary: 'Delete it with its bytes',
     ...writes,
     problems: ['func_disabled', 'module_not_found', 'module_active', 'owner_required'],
     emits: ['platform:func:module:deleted'],
   }),
   executeModule: post('/v1/modules/{module_id}/execute', {
+    params: ofModule,
     summary: 'Execute this version',
     ...executes,
     problems: [...refusals, ...failures.slice(0, 2), 'execution_timeout', 'callback_failed', 'module_not_found', 'module_draft'],
     emits: told,
   }),
   executeProduct: post('/v1/modules/product/{product_id}/execute', {
+    params: { product_id: ProductId },
     summary: 'Execute the active version of a product',
     ...executes,
     query: { domain: Type.Optional(Type.String({ maxLength: 64 })) },
@@ -122,12 +138,14 @@ export const routes = {
     hidden: true,
   }),
   getExecution: get('/v1/executions/{execution_id}', {
+    params: ofExecution,
     summary: 'One execution with what went in and out',
     ...reads,
     returns: ExecutionDetail,
     problems: ['execution_not_found'],
   }),
   replayExecution: post('/v1/executions/{execution_id}/replay', {
+    params: ofExecution,
     summary: 'Try a dead letter anew',
     gate: 'func:modules:admin',
     env: 'own',

@@ -1,6 +1,7 @@
 import { Id, nullable, type Static, Type } from '@platform/sdk/contract';
 
 const Name = (title: string, maxLength = 64) => Type.String({ title, pattern: '^[a-z][a-z0-9_.-]*$', maxLength });
+export const ProductId = Name('Product');
 /** An export of a module; the runtime's own begin with a dollar sign. */
 const HookName = Type.String({ title: 'Hook', pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$', maxLength: 64 });
 const Open = Type.Object({}, { additionalProperties: true });

@@ -20,6 +20,8 @@ import { recoveryRoutes } from './routes/recovery-routes.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
 import { OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
 
+const ofName = { name: Type.String({ maxLength: 330 }) };
+
 const hosted = 'A person signs in here; there is no credential yet';
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
 const verbs = 'auth:membership:write';
@@ -65,6 +67,7 @@ export const identity = defineContract({
     ...accessRoutes,
     ...realmRoutes,
     putGrants: put('/v1/admin/grants/{vertical}', {
+      params: { vertical: Type.String({ maxLength: 64 }) },
       summary: 'Replace what a vertical grants to built-in roles',
       gate: verbs,
       body: Type.Object({
@@ -78,6 +81,7 @@ export const identity = defineContract({
       hidden: true,
     }),
     getWorkload: get('/v1/admin/workloads/{name}', {
+      params: ofName,
       summary: 'What a workload may do',
       gate: 'auth:membership:read',
       returns: Type.Object({ name: Type.String(), vertical: Type.String(), scopes: Scopes }),
@@ -85,6 +89,7 @@ export const identity = defineContract({
       hidden: true,
     }),
     putWorkload: put('/v1/admin/workloads/{name}', {
+      params: ofName,
       summary: 'Register a workload',
       gate: verbs,
       body: Type.Object({ vertical: Type.String({ maxLength: 60 }), scopes: Scopes }),
@@ -101,6 +106,7 @@ export const identity = defineContract({
       returns: Page(UserRow),
     }),
     getUser: get('/v1/admin/users/{user_id}', {
+      params: { user_id: Id },
       summary: 'One person',
       gate: { any: ['auth:users:read', 'auth:users:admin'] },
       env: 'own',
@@ -115,6 +121,7 @@ export const identity = defineContract({
       returns: Page(SessionRow),
     }),
     revokeSession: post('/v1/sessions/{session_id}/revoke', {
+      params: { session_id: Type.String({ maxLength: 200 }) },
       summary: 'End a session',
       gate: 'auth:users:admin',
       env: 'own',

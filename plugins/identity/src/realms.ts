@@ -42,7 +42,6 @@ export class Realms {
   }
 
   async put({ params, body, caller }: RequestOf<Contract, 'putRealm'>) {
-    if (!isId(params.env_id)) throw this.#ctx.problem('name_invalid', { detail: 'The realm is named by the id of its environment.' });
     const realm = { ...body, env_id: params.env_id, host: body.host.toLowerCase() };
     const settings = await this.#ctx.db.tx(async tx => {
       const [from] = await tx.sql<Realm[]>`select * from realms where env_id = ${realm.env_id} for update`;

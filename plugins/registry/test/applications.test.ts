@@ -134,12 +134,17 @@ describe('app instances', () => {
   test('REG-084 what is not there, or in another environment, is 404; what is no id too', async () => {
     const [{ owner, env }, other] = [await world.tenant(), await world.tenant()];
     const foreign = await world.app(other.owner, other.env.env_id);
-    for (const id of [NOWHERE, foreign.app_instance_id, 'nonsense'])
+    for (const id of [NOWHERE, foreign.app_instance_id])
       expect(await refusal(by(owner).getApplication({ params: { env_id: env.env_id, app_instance_id: id } }))).toEqual([
         404,
         'app_instance_not_found',
       ]);
-    expect(await refusal(by(world.admin()).listApplications({ params: { env_id: 'nonsense' } }))).toEqual([404, 'env_not_found']);
+    for (const params of [{ env_id: 'nonsense' }, { env_id: env.env_id, app_instance_id: 'nonsense' }])
+      expect(await refusal(by(world.admin()).getApplication({ params: { app_instance_id: NOWHERE, ...params } }))).toEqual([
+        400,
+        'validation_failed',
+      ]);
+    expect(await refusal(by(world.admin()).listApplications({ params: { env_id: NOWHERE } }))).toEqual([404, 'env_not_found']);
   });
 
   test('F-28 H-09 scopes, services and flags that nobody knows are refused by place, and nothing is written', async () => {

@@ -1,6 +1,8 @@
 import { counter, defineContract, del, get, Id, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
 import { pages } from './pages.ts';
-import { FiringRecord, NewSchedule, Schedule } from './schema.ts';
+import { FiringRecord, NewSchedule, Schedule, ScheduleName } from './schema.ts';
+
+const ofName = { name: ScheduleName };
 
 export { Firing, takesFirings } from './schema.ts';
 
@@ -19,7 +21,6 @@ export const scheduler = defineContract({
     'cron:schedules:admin': { title: 'Pause, resume and run schedules', principals: ['user', 'delegated'] },
   },
   problems: {
-    name_invalid: { status: 400, title: 'That is no name of a schedule', retry: 'never' },
     cron_invalid: { status: 400, title: 'The times cannot be read', retry: 'never' },
     timezone_unknown: { status: 400, title: 'There is no such time zone', retry: 'never' },
     target_foreign: { status: 403, title: 'A service schedules calls of itself', retry: 'never' },
@@ -30,12 +31,13 @@ export const scheduler = defineContract({
   events: {},
   routes: {
     putSchedule: put('/v1/schedules/{name}', {
+      params: ofName,
       summary: 'Make or change a schedule of the own service; the same again changes nothing',
       gate: 'cron:schedules:write',
       limit: 8_192,
       body: NewSchedule,
       returns: Schedule,
-      problems: ['name_invalid', 'cron_invalid', 'timezone_unknown', 'target_foreign', 'schedule_taken', 'too_many_schedules'],
+      problems: ['cron_invalid', 'timezone_unknown', 'target_foreign', 'schedule_taken', 'too_many_schedules'],
     }),
     listSchedules: get('/v1/schedules', {
       summary: 'Schedules by name; a workload sees its own',
@@ -47,21 +49,29 @@ export const scheduler = defineContract({
       },
       returns: Page(Schedule),
     }),
-    getSchedule: get('/v1/schedules/{name}', { summary: 'One schedule', ...reads, returns: Schedule, problems: ['schedule_not_found'] }),
+    getSchedule: get('/v1/schedules/{name}', {
+      params: ofName,
+      summary: 'One schedule',
+      ...reads,
+      returns: Schedule,
+      problems: ['schedule_not_found'],
+    }),
     listFirings: get('/v1/schedules/{name}/firings', {
+      params: ofName,
       summary: 'The last fifty firings, newest first',
       ...reads,
       returns: Type.Object({ items: Type.Array(FiringRecord) }),
       problems: ['schedule_not_found'],
     }),
     deleteSchedule: del('/v1/schedules/{name}', {
+      params: ofName,
       summary: 'Delete a schedule with its firings',
       gate: { any: ['cron:schedules:write', 'cron:schedules:admin'] },
       problems: ['schedule_not_found'],
     }),
-    pauseSchedule: post('/v1/schedules/{name}/pause', { summary: 'Let it rest', ...operates }),
-    resumeSchedule: post('/v1/schedules/{name}/resume', { summary: 'Let it go on, from its next time', ...operates }),
-    runSchedule: post('/v1/schedules/{name}/run', { summary: 'Run it at once', ...operates }),
+    pauseSchedule: post('/v1/schedules/{name}/pause', { params: ofName, summary: 'Let it rest', ...operates }),
+    resumeSchedule: post('/v1/schedules/{name}/resume', { params: ofName, summary: 'Let it go on, from its next time', ...operates }),
+    runSchedule: post('/v1/schedules/{name}/run', { params: ofName, summary: 'Run it at once', ...operates }),
   },
   metrics: {
     firings: counter('Firings of schedules posted to their services'),

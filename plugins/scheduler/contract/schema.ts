@@ -14,6 +14,7 @@ export type Firing = Static<typeof Firing>;
 /** An action of a service that has schedules, to gate their target with: the scheduler is given it. */
 export const takesFirings = { title: 'Do what is scheduled', principals: ['machine'], bound: true, callers: ['cron'] } as const;
 
+export const ScheduleName = Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' });
 export const NewSchedule = Type.Object({
   /** Five fields: minute, hour, day of the month, month, day of the week. */
   cron: Type.String({ minLength: 9, maxLength: 120, description: 'Minute, hour, day, month, weekday' }),

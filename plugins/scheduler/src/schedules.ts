@@ -2,7 +2,6 @@ import type { Caller, CronTimes } from '@platform/sdk';
 import type { NewSchedule, Schedule } from '../contract/schema.ts';
 import type { Ctx, Of, SchedulerTx } from './context.ts';
 
-const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 const ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 const PER_SERVICE = 200;
 
@@ -17,7 +16,6 @@ export class Schedules {
   /** Every start of a service says it again: what is the same keeps its next time, so that one which was missed meanwhile still comes. */
   async put({ params: { name }, body, caller }: Of<'putSchedule'>): Promise<Schedule> {
     const { db, clock, problem } = this.#ctx;
-    if (!NAME.test(name)) throw problem('name_invalid', { detail: 'Write 1 to 63 characters of a-z, 0-9 and hyphens, a letter first.' });
     if (body.target.service !== caller.service)
       throw problem('target_foreign', { detail: `The caller is ${caller.service}; a schedule calls the service that made it.` });
     const now = clock.now();

@@ -227,7 +227,7 @@ describe('schedules', () => {
       expect(await code(more)).toEqual([400, 'validation_failed']);
     expect(await code({ timezone: 'x'.repeat(10_000) })).toEqual([413, 'body_too_large']);
     for (const name of ['Odd', 'a_b', '1st', 'x'.repeat(64)])
-      expect([name, ...(await code({}, name))]).toEqual([name, 400, 'name_invalid']);
+      expect([name, ...(await code({}, name))]).toEqual([name, 400, 'validation_failed']);
     expect((await host.fetch('/v1/schedules/%00', { persona: operator })).status).toBe(400);
     expect((await host.fetch('/v1/schedules/odd', { persona: operator })).json['code']).toBe('schedule_not_found');
     const sql = await host.sql();

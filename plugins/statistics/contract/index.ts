@@ -1,5 +1,7 @@
 import { defineContract, del, event, get, Id, Instant, Page, PageQuery, post, type Static, Type } from '@platform/sdk/contract';
 
+const ofProperty = { property_id: Id };
+
 const Kind = Type.Union([Type.Literal('listing'), Type.Literal('instance')]);
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 export const Property = Type.Object({
@@ -98,6 +100,7 @@ export const statistics = defineContract({
       idempotency: 'own',
     }),
     removeProperty: del('/v1/m/properties/{property_id}', {
+      params: ofProperty,
       summary: 'Remove a property and what was measured of it',
       gate: 'stat:properties:write',
     }),
@@ -118,6 +121,7 @@ export const statistics = defineContract({
       returns: Page(Property),
     }),
     getProperty: get('/v1/m/properties/{property_id}', {
+      params: ofProperty,
       summary: 'One property',
       gate: 'stat:read',
       env: 'own',
@@ -125,6 +129,7 @@ export const statistics = defineContract({
       problems: ['property_not_found'],
     }),
     listAggregates: get('/v1/m/properties/{property_id}/aggregates', {
+      params: ofProperty,
       summary: 'Sums of a property by minute, newest first',
       gate: 'stat:read',
       env: 'own',

@@ -25,7 +25,7 @@ export class Properties {
   }
 
   async remove(propertyId: string): Promise<void> {
-    await this.#ctx.db.sql`delete from properties where property_id::text = ${propertyId}`;
+    await this.#ctx.db.sql`delete from properties where property_id = ${propertyId}`;
   }
 
   list(env: string, query: { limit?: number; cursor?: string }) {
@@ -45,7 +45,7 @@ export class Properties {
     const [found] = await this.#ctx.db.sql<
       Property[]
     >`select property_id, env_id, kind, ref_id, name, created_at from properties where env_id = ${env}
-      and property_id::text = ${propertyId}`;
+      and property_id = ${propertyId}`;
     if (!found) throw this.#ctx.problem('property_not_found', { detail: 'Nothing of that number is measured in this environment.' });
     return found;
   }

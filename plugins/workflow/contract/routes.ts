@@ -1,5 +1,9 @@
 import { get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { Domain } from './step.ts';
 import { Commented, NewDecision, NewHandler, NewRun, Run, RunDetail, RunStatus, Step, StepHandler, Waiting } from './schema.ts';
+
+const ofRun = { run_id: Id };
+const ofStep = { step_id: Id };
 
 /** A workload that started runs sees them too: it names their environment by `target_env_id`. */
 const reads = { gate: { any: ['workflow:runs:read', 'workflow:runs:write'] }, env: 'own' } as const;
@@ -13,6 +17,7 @@ const decides = {
 /** G-WFL-01. */
 export const routes = {
   registerHandler: put('/v1/workflows/step-handlers/{domain}', {
+    params: { domain: Domain },
     summary: 'Register the service that answers the steps of a domain; the same again changes nothing',
     gate: 'workflow:handlers:write',
     body: NewHandler,
@@ -51,12 +56,14 @@ export const routes = {
     returns: Page(Run),
   }),
   getRun: get('/v1/workflows/runs/{run_id}', {
+    params: ofRun,
     summary: 'One run with its steps',
     ...reads,
     returns: RunDetail,
     problems: ['run_not_found'],
   }),
   listSteps: get('/v1/workflows/runs/{run_id}/steps', {
+    params: ofRun,
     summary: 'Steps of a run',
     ...reads,
     returns: Type.Object({ items: Type.Array(Step) }),
@@ -64,6 +71,7 @@ export const routes = {
     hidden: true,
   }),
   cancelRun: post('/v1/workflows/runs/{run_id}/cancel', {
+    params: ofRun,
     summary: 'End a run that is under way; it fails with the code cancelled',
     gate: { any: ['workflow:runs:admin', 'workflow:runs:write'] },
     env: 'own',
@@ -72,6 +80,7 @@ export const routes = {
     emits: ['platform:workflow:run:failed'],
   }),
   decide: post('/v1/workflows/runs/{run_id}/steps/{step_id}/decision', {
+    params: { run_id: Id, step_id: Id },
     summary: 'Decide about a step that waits',
     body: NewDecision,
     ...decides,
@@ -84,12 +93,14 @@ export const routes = {
     returns: Page(Waiting),
   }),
   approveStep: post('/v1/workflows/decisions/{step_id}/approve', {
+    params: ofStep,
     summary: 'Approve a step that waits',
     body: Commented,
     ...decides,
     hidden: true,
   }),
   declineStep: post('/v1/workflows/decisions/{step_id}/decline', {
+    params: ofStep,
     summary: 'Decline a step that waits',
     body: Commented,
     ...decides,

@@ -31,7 +31,7 @@ export class Decisions {
     const { db, problem, clock } = this.#ctx;
     const [found] = await db.sql<{ step_id: string; run_id: string; assignee_group: string | null }[]>`
       select s.step_id, s.run_id, s.assignee_group from steps s join runs r using (run_id)
-      where r.env_id = ${env} and s.step_id::text = ${stepId} and (${runId ?? null}::text is null or s.run_id::text = ${runId ?? null})`;
+      where r.env_id = ${env} and s.step_id = ${stepId} and (${runId ?? null}::uuid is null or s.run_id = ${runId ?? null}::uuid)`;
     if (!found) throw problem('step_not_found', { detail: 'This environment has no step of that number.' });
     if (!(await this.#mayDecide(caller, env, found.assignee_group)))
       throw problem('decision_denied', { detail: 'It is for members of the group that the step names, or for who may make any decision.' });

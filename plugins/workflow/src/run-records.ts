@@ -24,7 +24,7 @@ export class RunRecords {
     const own = startedBy(caller);
     const [run] = await this.#ctx.db.sql<Run[]>`
       select run_id, workflow, env_id, service, status, code, detail, idempotency_key, created_at, updated_at, finished_at
-      from runs where env_id = ${env} and run_id::text = ${runId} and (${own}::text is null or service = ${own})`;
+      from runs where env_id = ${env} and run_id = ${runId} and (${own}::text is null or service = ${own})`;
     if (!run) throw this.#ctx.problem('run_not_found', { detail: 'This environment has no run of that number.' });
     return run;
   }

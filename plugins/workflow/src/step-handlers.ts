@@ -2,8 +2,6 @@ import type { StepHandler } from '../contract/schema.ts';
 import type { Ctx, Of } from './context.ts';
 import { isOfWorkflow } from './definitions.ts';
 
-const DOMAIN = /^[a-z][a-z0-9-]{0,62}$/;
-
 /** Who answers steps, by domain (WFL-001). */
 export class StepHandlers {
   readonly #ctx: Ctx;
@@ -15,7 +13,6 @@ export class StepHandlers {
   /** A service registers itself. A domain is of whoever came first, but one that is called like a service is that service's. */
   async register({ params: { domain }, body, caller }: Of<'registerHandler'>): Promise<StepHandler> {
     const { db, clock, problem, catalog } = this.#ctx;
-    if (!DOMAIN.test(domain)) throw problem('handler_denied', { detail: 'A domain is written with a-z, 0-9 and hyphens, a letter first.' });
     if (body.service !== caller.service)
       throw problem('handler_denied', { detail: `The caller is ${caller.service}; it registers itself alone.` });
     const named = isOfWorkflow(domain) || catalog.manifests().some(({ id }) => id === domain);

@@ -268,8 +268,8 @@ describe('step handlers', () => {
       code: 'domain_taken',
     });
     await expect(by.registerHandler({ params: { domain: 'A B' }, body: { ...own, service: 'shop' } })).rejects.toMatchObject({
-      status: 403,
-      code: 'handler_denied',
+      status: 400,
+      code: 'validation_failed',
     });
     for (const path of ['/v1/runs', '/v1/internal/../runs', '/v1/internal/a?b=c', 'https://elsewhere/v1/internal/a'])
       await expect(by.registerHandler({ params: { domain: 'shop' }, body: { ...own, service: 'shop', path } })).rejects.toMatchObject({

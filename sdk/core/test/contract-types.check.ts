@@ -42,7 +42,12 @@ const things = defineContract({
       problems: ['thing_taken'],
       emits: ['platform:things:thing:made'],
     }),
-    getThing: get('/v1/things/{thing_id}', { summary: 'One', gate: { any: ['things:read', 'things:own'] }, returns: Thing }),
+    getThing: get('/v1/things/{thing_id}', {
+      params: { thing_id: Type.Union([Type.Literal('a'), Type.Literal('b')]) },
+      summary: 'One',
+      gate: { any: ['things:read', 'things:own'] },
+      returns: Thing,
+    }),
     listThings: get('/v1/things', {
       summary: 'All',
       gate: { public: 'Things are public knowledge' },
@@ -92,7 +97,12 @@ export const plugin = definePlugin(things, {
         });
         return reply({ thing_id: person, name }, { status: 201 });
       },
-      getThing: async ({ params }) => ({ thing_id: params.thing_id, name: '' }),
+      getThing: async ({ params }) => {
+        const id: 'a' | 'b' = params.thing_id;
+        // @ts-expect-error a parameter that the path does not have
+        params.thing;
+        return { thing_id: id, name: '' };
+      },
       listThings: async ({ caller, query }) => {
         // @ts-expect-error on a public route nobody is named
         caller.subject;
@@ -150,7 +160,7 @@ export const listening = definePlugin(listener, {
         const id: string = payload.thing_id;
         // @ts-expect-error the payload is typed by the contract it comes from
         payload.title;
-        await ctx.services.things.getThing({ params: { thing_id: id } });
+        await ctx.services.things.getThing({ params: { thing_id: id === 'a' ? 'a' : 'b' } });
         // @ts-expect-error a call without its path parameter
         await ctx.services.things.getThing({});
         // @ts-expect-error a call with another body

@@ -1,7 +1,7 @@
 import { gateActions } from '@platform/kernel/http/operation';
 import { expect, test } from 'vitest';
 import { as } from '../persona.ts';
-import { type ConformanceSubject, sample } from './conformance-subject.ts';
+import { type ConformanceSubject, sample, sampleParams } from './conformance-subject.ts';
 
 /** A body that takes members it does not name says so. */
 const isOpen = (body: object): boolean => (body as { additionalProperties?: unknown }).additionalProperties === true;
@@ -32,21 +32,24 @@ export function answerPromises(subject: ConformanceSubject): void {
 
   test('unknown members of a body are refused with a pointer to each', async () => {
     await subject.use(async host => {
-      for (const [name, { method, path, options: route }] of gated.filter(([, { options: route }]) => route.body && !isOpen(route.body))) {
+      for (const [name, declared] of gated.filter(([, { options: route }]) => route.body && !isOpen(route.body))) {
+        const { method, options: route } = declared;
         const [action = ''] = gateActions(route.gate) ?? [];
         if (actions[action]?.principals?.every((kind: string) => kind === 'machine')) continue;
         const persona = as.user(...(gateActions(route.gate) ?? []).map(action => subject.scope(action)));
         // Whoever says itself what people hold has never heard of this one: it is asked with the scopes in hand.
         if (ownsAccess) {
           const call = (host.by(persona) as unknown as Record<string, (input: object) => Promise<unknown>>)[name];
-          const refused = await call?.({ targetEnvId: persona.envId, body: { no_such_member: 1 } }).catch((error: unknown) => error);
+          const refused = await call?.({ params: sampleParams(declared), targetEnvId: persona.envId, body: { no_such_member: 1 } }).catch(
+            (error: unknown) => error,
+          );
           expect([name, refused]).toEqual([name, expect.objectContaining({ status: 400, code: 'validation_failed' })]);
           expect((refused as { extra: { errors: { pointer: string }[] } }).extra.errors.map(({ pointer }) => pointer)).toContain(
             '/no_such_member',
           );
           continue;
         }
-        const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, {
+        const answer = await host.fetch(`${sample(declared)}?target_env_id=${persona.envId}`, {
           method,
           persona,
           body: JSON.stringify({ no_such_member: 1 }),

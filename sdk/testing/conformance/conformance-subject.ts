@@ -2,13 +2,21 @@ import type { AnyContract, AnyRoute } from '@platform/sdk';
 import { gateActions } from '@platform/kernel/http/operation';
 import { boot, type BootedHost } from '../boot.ts';
 import type { BootOptions } from '../boot-options.ts';
+import { sampleOf } from './sample.ts';
 
 type Uses = Readonly<Record<string, AnyContract>>;
 type NamedRoute = readonly [name: string, route: AnyRoute];
 
-const DUMMY_ID = '01900000-0000-7000-8000-00000000abcd';
+const ID = { type: 'string', format: 'uuid' };
+const PARAMETER = /\{\*?([A-Za-z_]+)\}/g;
+/** Parameters of a path, each as its schema wants it. */
+export const sampleParams = ({ path, options }: AnyRoute): Record<string, string> =>
+  Object.fromEntries([...path.matchAll(PARAMETER)].map(([, name = '']) => [name, String(sampleOf(options.params?.[name] ?? ID))]));
 /** A path with something in the place of its parameters. */
-export const sample = (path: string) => path.replaceAll(/\{\*?[A-Za-z_]+\}/g, DUMMY_ID);
+export function sample(route: AnyRoute): string {
+  const params = sampleParams(route);
+  return route.path.replaceAll(PARAMETER, (_, name: string) => encodeURIComponent(params[name] as string));
+}
 
 /** The service that is judged, booted once for all of its promises. */
 export class ConformanceSubject<C extends AnyContract = AnyContract, U extends Uses = Uses> {

@@ -10,8 +10,8 @@ export function gatePromises(subject: ConformanceSubject): void {
 
   test('every gated route refuses the nameless with 401 and the way to be named', async () => {
     await subject.use(async host => {
-      for (const [name, { method, path }] of gated) {
-        const answer = await host.fetch(sample(path), { method });
+      for (const [name, route] of gated) {
+        const answer = await host.fetch(sample(route), { method: route.method });
         expect([name, answer.status, answer.json['code']]).toEqual([name, 401, 'unauthenticated']);
         expect(answer.headers['www-authenticate']).toContain('Bearer');
         expect(answer.headers['content-type']).toContain('application/problem+json');
@@ -21,17 +21,18 @@ export function gatePromises(subject: ConformanceSubject): void {
 
   test('every gated route refuses the unscoped, and the wrong kind, with 403', async () => {
     await subject.use(async host => {
-      for (const [name, { method, path, options: route }] of gated) {
+      for (const [name, asked] of gated) {
+        const { method, options: route } = asked;
         const declared = (gateActions(route.gate) ?? []).map(action => actions[action]);
         const machineOnly = declared.every(action => action?.principals?.every((kind: string) => kind === 'machine') ?? false);
         if (typeof route.gate === 'object' && 'authenticated' in route.gate) continue;
         if (declared.length === 0) {
           // Any signed-in person will do: a workload is none.
-          const refused = await host.fetch(sample(path), { method, persona: as.machine('probe') });
+          const refused = await host.fetch(sample(asked), { method, persona: as.machine('probe') });
           expect([name, refused.status, refused.json['code']]).toEqual([name, 403, 'user_required']);
           continue;
         }
-        const answer = await host.fetch(`${sample(path)}?target_env_id=${as.user().envId}`, { method, persona: as.user() });
+        const answer = await host.fetch(`${sample(asked)}?target_env_id=${as.user().envId}`, { method, persona: as.user() });
         expect([name, answer.status]).toEqual([name, 403]);
         expect(answer.json['code']).toBe(machineOnly ? 'm2m_required' : 'policy_denied');
       }

@@ -38,9 +38,9 @@ export function lifePromises(subject: ConformanceSubject): void {
         host.part(store, true);
         const check = store === 'database' ? 'database' : 'key_value';
         await expect.poll(async () => await readiness(host)).toMatchObject([503, 'not_ready', { [check]: { ok: false } }]);
-        for (const [name, { path, options: route }] of subject.gated.filter(([, { method }]) => method === 'GET').slice(0, 5)) {
-          const persona = as.user(...(gateActions(route.gate) ?? []).map(action => subject.scope(action)));
-          const answer = await host.fetch(`${sample(path)}?target_env_id=${persona.envId}`, { persona });
+        for (const [name, asked] of subject.gated.filter(([, { method }]) => method === 'GET').slice(0, 5)) {
+          const persona = as.user(...(gateActions(asked.options.gate) ?? []).map(action => subject.scope(action)));
+          const answer = await host.fetch(`${sample(asked)}?target_env_id=${persona.envId}`, { persona });
           // What it still knows it may say; what it cannot know it says in words that tell the caller to come again.
           expect([name, answer.status === 500 ? answer.json : 'answered']).toEqual([name, 'answered']);
         }

@@ -17,6 +17,7 @@ const TEXTS = [
   'sample-one',
   'sample_one',
   'sample:read',
+  'sample:en',
   'probe:thing:created',
   'platform:probe:thing:created',
   'platform:sys:env:created',

@@ -1,10 +1,8 @@
 import type { AnyRoute } from '@platform/sdk';
 import { gateActions } from '@platform/kernel/http/operation';
 import { as, type Persona } from '../persona.ts';
-import type { ConformanceSubject } from './conformance-subject.ts';
+import { type ConformanceSubject, sample, sampleParams } from './conformance-subject.ts';
 import { NoSample, sampleOf } from './sample.ts';
-
-const ID = { type: 'string', format: 'uuid' };
 
 /** A request that fits what a route asks for, by somebody who may. */
 export interface Try {
@@ -34,20 +32,18 @@ export function triesOf(subject: ConformanceSubject): Try[] {
 }
 
 function tryOf(subject: ConformanceSubject, name: string, route: AnyRoute): Try {
-  const { options, path } = route;
+  const { options } = route;
   const declared = gateActions(options.gate) ?? [];
   const isMachine = declared.length > 0 && declared.every(action => onlyMachines(subject, action));
   const scopes = declared.map(action => (isMachine ? action : subject.scope(action)));
   const persona = isMachine ? as.machine('sys', ...scopes) : as.user(...scopes);
-  const known = (options as { params?: Readonly<Record<string, unknown>> }).params ?? {};
-  const names = [...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(match => match[1] as string);
-  const params = Object.fromEntries(names.map(each => [each, String(sampleOf(known[each] ?? ID))]));
+  const params = sampleParams(route);
   const query = Object.entries(options.query ?? {}).filter(([, schema]) => !('~optional' in schema));
   return {
     name,
     route,
     persona,
-    path: path.replaceAll(/\{\*?([A-Za-z_]+)\}/g, (_, each: string) => encodeURIComponent(params[each] as string)),
+    path: sample(route),
     input: {
       params,
       query: Object.fromEntries(query.map(([member, schema]) => [member, sampleOf(schema)])),

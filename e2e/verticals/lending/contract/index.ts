@@ -4,6 +4,7 @@ import {
   defineContract,
   event,
   get,
+  Id,
   Page,
   PageQuery,
   post,
@@ -11,6 +12,8 @@ import {
   subscribe,
   Type,
 } from '@platform/sdk/contract';
+
+const ofLoan = { loan_id: Id };
 
 const Loan = Type.Object({
   loan_id: Type.String(),
@@ -66,7 +69,13 @@ export const lending = defineContract({
   rowSecurity: ['loans'],
   routes: {
     listLoans: get('/v1/loans', { summary: 'Loans of this environment', gate: 'lending:read', query: PageQuery, returns: Page(Loan) }),
-    getLoan: get('/v1/loans/{loan_id}', { summary: 'One loan', gate: 'lending:read', returns: Loan, problems: ['loan_not_found'] }),
+    getLoan: get('/v1/loans/{loan_id}', {
+      params: ofLoan,
+      summary: 'One loan',
+      gate: 'lending:read',
+      returns: Loan,
+      problems: ['loan_not_found'],
+    }),
     figures: get('/v1/figures', {
       summary: 'Loans by state, and by day of the last fortnight',
       gate: 'lending:read',
@@ -98,6 +107,7 @@ export const lending = defineContract({
       returns: Type.Object({ approved_minor: Type.Integer() }),
     }),
     decideLoan: post('/v1/loans/{loan_id}/decision', {
+      params: ofLoan,
       summary: 'Decide',
       gate: 'lending:decide',
       dispatch: true,

@@ -138,6 +138,8 @@ describe('each fault has its number, its place, what is wrong and what to do', (
       'probe.routes.archiveThing.ifMatch',
       broken(draft => Object.assign(route(draft, 'archiveThing').options, { returns: route(draft, 'readThing').options['returns'] })),
     ],
+    ['E045', 'probe.routes.readThing.params.thing_id', broken(draft => delete route(draft, 'readThing').options['params'])],
+    ['E046', 'probe.routes.greet.params.id', broken(draft => Object.assign(route(draft).options, { params: { id: {} } }))],
     ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],
     ['E040', 'probe.actions.Probe', broken(draft => Object.assign(draft['actions'] as object, { Probe: { title: 'x' } }))],
     [

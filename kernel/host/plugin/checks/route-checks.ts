@@ -101,6 +101,24 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
       'Callers of this door read problems (RFC 9457).',
       'Use a raw or node door for an API of another standard, or take `errors` away.',
     );
+  const named = [...path.matchAll(/\{\*?([A-Za-z_]+)\}/g)].map(([, parameter]) => parameter as string);
+  const params: Readonly<Record<string, unknown>> = options.params ?? {};
+  for (const parameter of named)
+    if (door === 'request' && !(parameter in params))
+      add(
+        'E045',
+        `${where}.params.${parameter}`,
+        `The path parameter ${parameter} has no schema.`,
+        `Write \`params: { ${parameter}: Id }\`, or the schema that its values fit.`,
+      );
+  for (const parameter of Object.keys(params))
+    if (!named.includes(parameter))
+      add(
+        'E046',
+        `${where}.params.${parameter}`,
+        `The path has no parameter ${parameter}.`,
+        `Use one of: ${named.join(', ') || '(none)'}.`,
+      );
   if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
   if (manifest.vertical !== 'platform' && PLATFORM_DOORS.has(door))
     add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');

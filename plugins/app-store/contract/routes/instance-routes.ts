@@ -2,6 +2,8 @@ import { del, get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contrac
 import { DomainBind, DomainBinding } from '../schema/domain.ts';
 import { Install, Installed, Instance, InstanceStatus, OauthClient, Setup, ShownInstall } from '../schema/instance.ts';
 
+const ofInstance = { instance_id: Id };
+
 const all = '/v1/app/admin/instances' as const;
 const one = `${all}/{instance_id}` as const;
 const bind = `${one}/domain-bind` as const;
@@ -45,6 +47,7 @@ export const instanceRoutes = {
     returns: Page(Instance),
   }),
   getInstance: get(one, {
+    params: ofInstance,
     summary: 'One installed application',
     ...reads,
     query: { envId: Type.Optional(Id) },
@@ -52,6 +55,7 @@ export const instanceRoutes = {
     problems: ['instance_not_found'],
   }),
   deleteInstance: del(one, {
+    params: ofInstance,
     summary: 'Uninstall it, with its client, groups, roles and domain',
     ...administers,
     query: { envId: Type.Optional(Id) },
@@ -59,6 +63,7 @@ export const instanceRoutes = {
     emits: ['platform:app:instance:deleted', 'platform:app:domain:removed'],
   }),
   rotateSecret: post(`${one}/client-secret`, {
+    params: ofInstance,
     summary: 'Give its client another secret, told this once; the one before is worth nothing from now on',
     ...administers,
     idempotency: 'secret',
@@ -67,6 +72,7 @@ export const instanceRoutes = {
     emits: ['platform:app:instance:updated'],
   }),
   bindDomain: post(bind, {
+    params: ofInstance,
     summary: 'Ask for a domain, or have the records in DNS looked at',
     ...administers,
     idempotency: 'own',
@@ -76,12 +82,14 @@ export const instanceRoutes = {
     emits: ['platform:app:domain:bound', 'platform:app:domain:verified', 'platform:app:instance:updated'],
   }),
   getDomain: get(bind, {
+    params: ofInstance,
     summary: 'Its domain, and what to publish in DNS',
     ...reads,
     returns: DomainBinding,
     problems: ['instance_not_found', 'binding_not_found'],
   }),
   unbindDomain: del(bind, {
+    params: ofInstance,
     summary: 'Give its domain up',
     ...administers,
     problems: ['instance_not_found', 'binding_not_found', 'neighbour_unavailable'],
@@ -104,6 +112,7 @@ export const instanceRoutes = {
     hidden: true,
   }),
   instanceAccess: get(`${one}/access`, {
+    params: ofInstance,
     summary: 'Its roles and groups at the identity service',
     ...reads,
     returns: Type.Object({
@@ -113,6 +122,7 @@ export const instanceRoutes = {
     hidden: true,
   }),
   useDomain: post(`${one}/domain`, {
+    params: ofInstance,
     summary: 'Ask for a domain',
     ...administers,
     idempotency: 'own',
@@ -123,6 +133,7 @@ export const instanceRoutes = {
     hidden: true,
   }),
   checkDomain: post(`${one}/domain-check`, {
+    params: ofInstance,
     summary: 'Look at the records in DNS',
     ...administers,
     returns: DomainBinding,
@@ -131,6 +142,7 @@ export const instanceRoutes = {
     hidden: true,
   }),
   instanceDomains: get(`${one}/domains`, {
+    params: ofInstance,
     summary: 'Its domain, if it has one',
     ...reads,
     returns: Type.Object({ items: Type.Array(DomainBinding) }),

@@ -1,5 +1,7 @@
-import { del, get, Page, PageQuery, post, put, raw, Type } from '@platform/sdk/contract';
-import { Listing, ListingChange, Media, NewListing, NewMedia } from '../schema/listing.ts';
+import { del, get, Id, Page, PageQuery, post, put, raw, Type } from '@platform/sdk/contract';
+import { Listing, ListingChange, Media, MediaRole, NewListing, NewMedia } from '../schema/listing.ts';
+
+const ofListing = { listing_id: Id };
 
 const all = '/v1/app/store/listings' as const;
 const one = `${all}/{listing_id}` as const;
@@ -40,8 +42,9 @@ export const listingRoutes = {
     problems: [...content, 'listing_exists', 'app_slug_taken'],
     emits: ['platform:app:listing:created'],
   }),
-  getListing: get(one, { summary: 'One listing', ...seen, returns: Listing, problems: ['listing_not_found'] }),
+  getListing: get(one, { params: ofListing, summary: 'One listing', ...seen, returns: Listing, problems: ['listing_not_found'] }),
   updateListing: put(one, {
+    params: ofListing,
     ifMatch: true,
     summary: 'Replace what a listing says, or move it on by its status alone',
     ...administers,
@@ -51,6 +54,7 @@ export const listingRoutes = {
     emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
   }),
   deleteListing: del(one, {
+    params: ofListing,
     ifMatch: true,
     summary: 'Delete a listing with its images',
     ...administers,
@@ -58,6 +62,7 @@ export const listingRoutes = {
     emits: ['platform:app:listing:deleted'],
   }),
   addMedia: post(`${one}/media`, {
+    params: ofListing,
     ifMatch: true,
     summary: 'Give a listing an image; one of the same role makes way',
     ...administers,
@@ -69,6 +74,7 @@ export const listingRoutes = {
     emits: ['platform:app:listing:updated'],
   }),
   removeMedia: del(`${one}/media/{role}`, {
+    params: { listing_id: Id, role: MediaRole },
     ifMatch: true,
     summary: 'Take an image away',
     ...administers,
@@ -76,6 +82,7 @@ export const listingRoutes = {
     emits: ['platform:app:listing:updated'],
   }),
   media: raw(`${one}/images/{role}`, {
+    params: { listing_id: Id, role: MediaRole },
     summary: 'The bytes of an image, for who sees its listing',
     ...seen,
     problems: ['listing_not_found', 'media_not_found', 'media_unreachable', 'method_refused'],
@@ -90,6 +97,7 @@ export const listingRoutes = {
     hidden: true,
   }),
   listingRow: get(row, {
+    params: ofListing,
     summary: 'One listing as the environment sees it',
     ...reads,
     returns: Listing,
@@ -97,6 +105,7 @@ export const listingRoutes = {
     hidden: true,
   }),
   listingVersions: get(`${row}/versions`, {
+    params: ofListing,
     summary: 'Other releases of the same application and channel',
     ...reads,
     returns: Type.Object({ items: Type.Array(Listing) }),
@@ -104,6 +113,7 @@ export const listingRoutes = {
     hidden: true,
   }),
   listingRoles: get(`${row}/roles`, {
+    params: ofListing,
     summary: 'Roles that a listing brings, and what each may do',
     ...reads,
     returns: Type.Object({ items: Type.Array(Type.Object({ name: Type.String(), scopes: Type.String(), signup: Type.Boolean() })) }),
@@ -111,6 +121,7 @@ export const listingRoutes = {
     hidden: true,
   }),
   listingImages: get(`${row}/images`, {
+    params: ofListing,
     summary: 'Images of a listing',
     ...reads,
     returns: Type.Object({ items: Type.Array(Media) }),
@@ -119,16 +130,19 @@ export const listingRoutes = {
   }),
   // Pages only post (G-K-18): what a listing goes on to, one route for each.
   publishListing: post(`${one}/publish`, {
+    params: ofListing,
     summary: 'Offer it for installing',
     ...moves,
     emits: ['platform:app:listing:updated', 'platform:app:listing:published'],
   }),
   deprecateListing: post(`${one}/deprecate`, {
+    params: ofListing,
     summary: 'Install it only where somebody asks for this very version',
     ...moves,
     emits: ['platform:app:listing:updated'],
   }),
   archiveListing: post(`${one}/archive`, {
+    params: ofListing,
     summary: 'Install it no more',
     ...moves,
     emits: ['platform:app:listing:updated'],

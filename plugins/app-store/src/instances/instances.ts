@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, isId } from '@platform/sdk';
+import { brokenConstraint, type Caller } from '@platform/sdk';
 import type { Instance, InstanceStatus } from '../../contract/schema/instance.ts';
 import type { Ctx, StoreTx } from '../context.ts';
 import { instanceOf, type InstanceRow, selectInstances } from './instance-row.ts';
@@ -46,7 +46,7 @@ export class Instances {
 
   /** One of an environment; one of another is not there. */
   async of(envId: string, instanceId: string): Promise<InstanceRow> {
-    const row = isId(instanceId) ? await this.find(instanceId) : undefined;
+    const row = await this.find(instanceId);
     if (row?.env_id !== envId) throw this.#ctx.problem('instance_not_found', { detail: 'Nothing is installed here under that number.' });
     return row;
   }

@@ -194,12 +194,10 @@ export class Listings {
 
   /** Whoever administers an environment changes its listings; those of others, which may be seen, are not there to be changed. */
   async #locked(tx: StoreTx, listingId: string, viewer: Viewer): Promise<Listing> {
-    const [listing] = isId(listingId)
-      ? await selectListings(
-          tx.sql,
-          tx.sql`where listing_id = ${listingId} and env_id = ${viewer.envId ?? null} and ${seenBy(tx.sql, viewer)} for update`,
-        )
-      : [];
+    const [listing] = await selectListings(
+      tx.sql,
+      tx.sql`where listing_id = ${listingId} and env_id = ${viewer.envId ?? null} and ${seenBy(tx.sql, viewer)} for update`,
+    );
     if (!listing) throw this.#absent();
     return listing;
   }

@@ -39,6 +39,7 @@ export const deadLetterRoutes = {
     hidden: true,
   }),
   replay: post('/v1/dlq/{dlq_id}/replay', {
+    params: { dlq_id: Id },
     summary: 'Replay',
     gate: 'bus:admin',
     query: envQuery,

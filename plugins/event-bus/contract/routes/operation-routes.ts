@@ -1,4 +1,4 @@
-import { get, Id, Page, PageQuery, put, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, put, ServiceId, Type } from '@platform/sdk/contract';
 import { EventContract, EventContractKept } from '../schema/event-contract.ts';
 import { GroupRow, Lag, Metrics, Overview, StreamRow } from '../schema/operation.ts';
 
@@ -16,6 +16,7 @@ export const operationRoutes = {
     problems: where,
   }),
   streamLag: get('/v1/streams/{family}/lag', {
+    params: { family: Type.String({ maxLength: 64 }) },
     summary: 'How far each group is behind',
     gate: anyone,
     query: envQuery,
@@ -40,6 +41,7 @@ export const operationRoutes = {
   }),
   metrics: get('/v1/metrics', { summary: 'Counters of this process, depths of the bus', gate: anyone, returns: Metrics }),
   keepEventContract: put('/v1/event-contracts/{service}', {
+    params: { service: ServiceId },
     summary: 'Keep the events that a service of a vertical declares',
     gate: 'bus:contracts:write',
     body: EventContract,

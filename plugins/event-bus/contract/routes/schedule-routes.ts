@@ -29,6 +29,7 @@ export const scheduleRoutes = {
     problems: ['env_required', 'env_mismatch'],
   }),
   cancelScheduled: del('/v1/scheduled/{schedule_id}', {
+    params: { schedule_id: Id },
     summary: 'Take back a delayed event',
     gate: 'bus:produce',
     problems: ['unknown_schedule', 'schedule_delivered', 'event_ownership'],

@@ -144,7 +144,7 @@ export class ExecutionRecords {
   }
 
   async get(env: string, executionId: string): Promise<Row> {
-    const [row] = await this.#ctx.db.sql<Row[]>`select * from executions where env_id = ${env} and execution_id::text = ${executionId}`;
+    const [row] = await this.#ctx.db.sql<Row[]>`select * from executions where env_id = ${env} and execution_id = ${executionId}`;
     if (!row) throw this.#ctx.problem('execution_not_found', { detail: 'This environment has no execution of that number.' });
     return row;
   }

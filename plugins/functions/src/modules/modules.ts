@@ -189,7 +189,7 @@ export class Modules {
       select m.module_id, m.env_id, m.domain, m.product, m.version_label, m.status, m.validated_at, m.storage_key, m.source_language,
         m.hooks, m.parameters, m.wasm_hash, m.size_bytes,
         m.owner, m.created_at, m.updated_at, p.module_id is not null as active
-      from modules m left join products p on p.module_id = m.module_id where m.env_id = ${env} and m.module_id::text = ${moduleId}`;
+      from modules m left join products p on p.module_id = m.module_id where m.env_id = ${env} and m.module_id = ${moduleId}`;
   }
 
   async #status(tx: Tx, moduleId: string, status: string): Promise<void> {

@@ -1,6 +1,9 @@
-import { del, get, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, post, put, Type } from '@platform/sdk/contract';
 import { Account, Authenticator, Email, LinkToken, OwnSession, Password, RecoveryCodes, ShownAgain, Taken } from '../schema/account.ts';
 import { Name, OAuthContext, Signed, User } from '../schema.ts';
+
+const ofUser = { user_id: Id };
+const ofGroupRole = { group: Name, role: Name };
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const own = { public: 'The sign-in session of the browser is the credential; the handler asks for it' } as const;
@@ -91,6 +94,7 @@ export const accountRoutes = {
     problems: ['realm_not_found', 'session_required'],
   }),
   endOwnSession: post('/v1/account/sessions/{session_id}/revoke', {
+    params: { session_id: Type.String({ maxLength: 200 }) },
     summary: 'Sign out one of the own devices',
     gate: own,
     problems: [...page, 'session_required', 'session_not_found'],
@@ -148,24 +152,28 @@ export const accountRoutes = {
   }),
 
   disableUser: post('/v1/admin/users/{user_id}/disable', {
+    params: ofUser,
     ...admin,
     summary: 'Close an account: its sessions end, and nobody signs in to it',
     problems: ['user_not_found', 'own_account', 'last_administrator'],
     emits: ['platform:auth:user:updated', 'platform:auth:session:revoked'],
   }),
   enableUser: post('/v1/admin/users/{user_id}/enable', {
+    params: ofUser,
     ...admin,
     summary: 'Open a closed account again',
     problems: ['user_not_found'],
     emits: updated,
   }),
   unlockUser: post('/v1/admin/users/{user_id}/unlock', {
+    params: ofUser,
     ...admin,
     summary: 'Forgive the failed attempts that locked an account',
     problems: ['user_not_found', 'store_away'],
     emits: updated,
   }),
   resetUserMfa: post('/v1/admin/users/{user_id}/mfa/reset', {
+    params: ofUser,
     ...admin,
     summary: 'Take away the second factor of somebody who lost it',
     problems: ['user_not_found', 'own_account', 'mfa_not_enrolled'],
@@ -173,6 +181,7 @@ export const accountRoutes = {
   }),
 
   putSignUpRole: put('/v1/admin/groups/{group}/sign-up-roles/{role}', {
+    params: ofGroupRole,
     summary: 'Give a role to whoever signs up into a group',
     gate: 'auth:membership:write',
     returns: Type.Object({ group: Name, role: Name }),
@@ -180,6 +189,7 @@ export const accountRoutes = {
     hidden: true,
   }),
   deleteSignUpRole: del('/v1/admin/groups/{group}/sign-up-roles/{role}', {
+    params: ofGroupRole,
     summary: 'Give a role to nobody who signs up any more',
     gate: 'auth:membership:write',
     problems: ['target_env_missing'],

@@ -1,6 +1,8 @@
 import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Application, IssuedApplication, NewApplication } from '../schema/application.ts';
 
+const ofClient = { client_id: Type.String({ maxLength: 300 }) };
+
 const gated = { gate: 'auth:clients:write', env: 'own' } as const;
 const reach = ['realm_not_found', 'vertical_elsewhere'] as const;
 const one = [...reach, 'client_not_found'] as const;
@@ -14,7 +16,13 @@ export const applicationRoutes = {
     returns: Page(Application),
     problems: [...reach, 'invalid_cursor'],
   }),
-  getClient: get('/v1/clients/{client_id}', { ...gated, summary: 'One application', returns: Application, problems: one }),
+  getClient: get('/v1/clients/{client_id}', {
+    params: ofClient,
+    ...gated,
+    summary: 'One application',
+    returns: Application,
+    problems: one,
+  }),
   createClient: post('/v1/clients', {
     ...gated,
     summary: 'Register an application',
@@ -27,6 +35,7 @@ export const applicationRoutes = {
     emits: ['platform:auth:client:created'],
   }),
   updateClient: put('/v1/clients/{client_id}', {
+    params: ofClient,
     ...gated,
     summary: 'Change an application',
     body: NewApplication,
@@ -36,6 +45,7 @@ export const applicationRoutes = {
     emits: ['platform:auth:client:updated'],
   }),
   rotateClientSecret: post('/v1/clients/{client_id}/secret', {
+    params: ofClient,
     ...gated,
     summary: 'Give an application another secret; the one before is worth nothing from now on',
     idempotency: 'secret',
@@ -44,6 +54,7 @@ export const applicationRoutes = {
     emits: ['platform:auth:client:updated'],
   }),
   removeClient: del('/v1/clients/{client_id}', {
+    params: ofClient,
     ...gated,
     summary: 'Delete an application with everything it was granted',
     problems: one,

@@ -12,6 +12,7 @@ export const consentRoutes = {
     problems: ['realm_not_found', 'session_required'],
   }),
   withdrawConsent: post('/v1/account/consents/{client_id}/withdraw', {
+    params: { client_id: Type.String({ maxLength: 300 }) },
     summary: 'Let an application act for one no more; what it was given is void',
     gate: own,
     problems: ['realm_not_found', 'session_required', 'csrf_mismatch', 'bad_origin', 'consent_not_found'],

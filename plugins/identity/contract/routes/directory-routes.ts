@@ -18,6 +18,7 @@ export const directoryRoutes = {
     hidden: true,
   }),
   deleteUser: del('/v1/admin/users/{user_id}', {
+    params: { user_id: Id },
     summary: 'Remove an account and everything that hangs on it',
     gate: 'auth:users:admin',
     env: 'own',

@@ -1,7 +1,9 @@
-import { get, post, Type } from '@platform/sdk/contract';
+import { get, Id, post, Type } from '@platform/sdk/contract';
 import { ShownAgain } from '../schema/account.ts';
 import { Assertion, Attestation, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyName } from '../schema/passkey.ts';
 import { OAuthContext, Signed } from '../schema.ts';
+
+const ofPasskey = { passkey_id: Id };
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const own = { public: 'The sign-in session of the browser is the credential; the handler asks for it' } as const;
@@ -50,6 +52,7 @@ export const passkeyRoutes = {
     emits: updated,
   }),
   renamePasskey: post('/v1/account/passkeys/{passkey_id}/rename', {
+    params: ofPasskey,
     summary: 'Call an own passkey something else',
     gate: own,
     limit: 4_096,
@@ -58,6 +61,7 @@ export const passkeyRoutes = {
     problems: [...page, 'session_required', 'passkey_not_found'],
   }),
   removePasskey: post('/v1/account/passkeys/{passkey_id}/remove', {
+    params: ofPasskey,
     summary: 'Accept an own passkey no more',
     gate: own,
     problems: [...page, 'session_required', 'passkey_not_found', 'last_means'],

@@ -1,6 +1,8 @@
 import { del, get, post, Type } from '@platform/sdk/contract';
 import { Account, Asking, ClientMetadata, Decision, SigningKey, UserCode } from '../schema/protocol.ts';
 
+const ofAuthReq = { auth_req_id: Type.String({ maxLength: 200 }) };
+
 const hosted = 'A person decides here; the session cookie of this host says who';
 const page = ['realm_not_found', 'session_required'] as const;
 const decision = [...page, 'csrf_mismatch', 'bad_origin', 'approval_not_found'] as const;
@@ -37,6 +39,7 @@ export const protocolRoutes = {
     problems: [...decision, 'rate_limited', 'store_away'],
   }),
   ciba: get('/v1/ciba/{auth_req_id}', {
+    params: ofAuthReq,
     summary: 'Who asks to act for the person',
     gate: { public: hosted },
     returns: Type.Object({
@@ -48,6 +51,7 @@ export const protocolRoutes = {
     problems: [...page, 'approval_not_found'],
   }),
   decideCiba: post('/v1/ciba/{auth_req_id}/decision', {
+    params: ofAuthReq,
     summary: 'Let somebody act for the person, or not',
     gate: { public: hosted },
     limit: 4_096,
@@ -69,6 +73,7 @@ export const protocolRoutes = {
     hidden: true,
   }),
   deleteClient: del('/v1/admin/clients/{client_id}', {
+    params: { client_id: Type.String({ maxLength: 300 }) },
     summary: 'Delete an OAuth client of a realm with everything it was granted',
     gate: 'auth:clients:write',
     problems: ['target_env_missing', 'vertical_elsewhere'],
@@ -77,6 +82,7 @@ export const protocolRoutes = {
   }),
 
   deleteClientsOf: del('/v1/admin/clients/of/{software_id}', {
+    params: { software_id: Type.String({ maxLength: 200 }) },
     summary:
       'Delete every OAuth client of a realm that the caller registered under a software_id (RFC 7591), whatever became of the answers',
     gate: 'auth:clients:write',

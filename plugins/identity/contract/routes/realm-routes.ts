@@ -7,6 +7,7 @@ import { WalletSignIn } from '../schema/wallet.ts';
 /** Where an environment signs in, and what its people may do there. */
 export const realmRoutes = {
   putRealm: put('/v1/admin/realms/{env_id}', {
+    params: { env_id: Id },
     summary: 'Say on which host an environment signs in',
     gate: 'auth:membership:write',
     body: Type.Object({
@@ -25,6 +26,7 @@ export const realmRoutes = {
     hidden: true,
   }),
   issuerOn: get('/v1/admin/issuers/{host}', {
+    params: { host: Host },
     summary: 'Which environment signs in on a host',
     gate: 'auth:membership:read',
     returns: Type.Object({ env_id: Id }),

@@ -1,6 +1,8 @@
-import { get, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { Email, LinkToken, Password, Taken } from '../schema/account.ts';
 import { RecoveryDecision, RecoveryOutlook, RecoveryRow } from '../schema/recovery.ts';
+
+const ofRecovery = { recovery_id: Id };
 
 const hosted = { public: 'Whoever recovers an account has no credential any more; the token of the mail is it' } as const;
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'rate_limited', 'store_away'] as const;
@@ -61,11 +63,13 @@ export const recoveryRoutes = {
     returns: Page(RecoveryRow),
   }),
   approveRecovery: post('/v1/recoveries/{recovery_id}/approve', {
+    params: ofRecovery,
     ...decision,
     summary: "Approve the recovery of somebody else's account",
     problems: ['recovery_off', 'recovery_not_found', 'recovery_decided', 'own_account'],
   }),
   refuseRecovery: post('/v1/recoveries/{recovery_id}/refuse', {
+    params: ofRecovery,
     ...decision,
     summary: 'Refuse the recovery of an account',
     problems: ['recovery_not_found', 'recovery_decided'],

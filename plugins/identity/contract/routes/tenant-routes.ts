@@ -5,6 +5,7 @@ const Levels = Type.Object({ owners: Type.Array(Id), admins: Type.Array(Id), vie
 /** Where people belong, in the words of the registry (G-SYS-03). */
 export const tenantRoutes = {
   tenantsOf: get('/v1/admin/users/{user_id}/tenants', {
+    params: { user_id: Id },
     summary: 'Organizations and environments whose groups a person is in, by level, live',
     gate: 'auth:membership:read',
     query: { tenants: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}(,[0-9a-f-]{36}){0,9}$' })) },

@@ -73,6 +73,7 @@ export const walletRoutes = {
     emits: ['platform:auth:user:updated'],
   }),
   unlinkWallet: post('/v1/account/wallets/{address}/remove', {
+    params: { address: Type.String({ maxLength: 100 }) },
     summary: 'Take a wallet from the own account; the password is shown once more',
     gate: own,
     limit,

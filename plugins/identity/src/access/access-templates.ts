@@ -1,4 +1,4 @@
-import { isId, type RequestOf, SYSTEM } from '@platform/sdk';
+import { type RequestOf, SYSTEM } from '@platform/sdk';
 import { realmsReachedFrom } from './access-model.ts';
 import { bump, bumpAccess } from './access-version.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
@@ -70,7 +70,7 @@ export class AccessTemplates {
 
   /** Groups of the access model that are there; none when it was never made, or removed. */
   async describe({ params }: RequestOf<Contract, 'describeAccess'>) {
-    const names = groupNames(this.#template(params.template), params.id);
+    const names = groupNames(params.template, params.id);
     const found = await this.#ctx.db.sql<
       { name: string }[]
     >`select name from user_groups where env_id = ${SYSTEM.envId} and name = any(${names}::text[]) order by name`;
@@ -79,8 +79,8 @@ export class AccessTemplates {
 
   /** Takes an access model away with everything that hung on it, an environment's realm included. A repeat finds nothing to do. */
   async remove({ params }: RequestOf<Contract, 'removeAccess'>): Promise<void> {
-    const template = this.#template(params.template);
-    if (!isId(params.id) || params.id === SYSTEM.envId || params.id === SYSTEM.orgId)
+    const { template } = params;
+    if (params.id === SYSTEM.envId || params.id === SYSTEM.orgId)
       throw this.#ctx.problem('name_invalid', { detail: 'Name a tenant by its id; the access model of the platform stays.' });
     const names = groupNames(template, params.id);
     const realms = template === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, params.id];
@@ -98,11 +98,6 @@ export class AccessTemplates {
     });
     if (template === 'env') await this.#realms.changed();
     await bumpAccess(this.#ctx, touched);
-  }
-
-  #template(text: string): 'org' | 'env' {
-    if (text !== 'org' && text !== 'env') throw this.#ctx.problem('name_invalid', { detail: 'The template is org or env.' });
-    return text;
   }
 
   /**

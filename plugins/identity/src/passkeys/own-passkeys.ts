@@ -99,7 +99,7 @@ export class OwnPasskeys {
   async rename(request: RequestOf<Contract, 'renamePasskey'>) {
     const { person } = this.#on(await this.#parts.visits.changing(request));
     const [row] = await this.#ctx.db.sql<Row[]>`
-      update passkeys set name = ${request.body.name.trim()} where passkey_id::text = ${request.params.passkey_id}
+      update passkeys set name = ${request.body.name.trim()} where passkey_id = ${request.params.passkey_id}
         and user_id = ${person.user_id}
       returning passkey_id, name, synced, suspended_at is not null as suspended, created_at, last_used_at`;
     if (!row) throw this.#missing();
@@ -112,7 +112,7 @@ export class OwnPasskeys {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<
         object[]
-      >`delete from passkeys where passkey_id::text = ${passkey_id} and user_id = ${visit.person.user_id} returning 1`;
+      >`delete from passkeys where passkey_id = ${passkey_id} and user_id = ${visit.person.user_id} returning 1`;
       if (gone.length === 0) throw this.#missing();
       await this.#parts.means.requireSome(tx, visit.person);
       await this.#record(tx, visit, 'auth.passkey.removed', passkey_id, 'passkey_removed');

@@ -78,11 +78,8 @@ export class People {
   /** The person of a route, as far as the caller's environment reaches. */
   async reachable({ params, caller, env: envId }: Named): Promise<Person & { readonly mfa_enrolled: boolean }> {
     const { sql } = this.#ctx.db;
-    const [person] = isId(params.user_id)
-      ? await sql<
-          (Person & { mfa_enrolled: boolean })[]
-        >`select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}`
-      : [];
+    const [person] = await sql<(Person & { mfa_enrolled: boolean })[]>`
+      select u.*, ${enrolled(sql)} as mfa_enrolled from users u where user_id = ${params.user_id}`;
     if (!person || (person.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('user_not_found');
     return person;
   }

@@ -1,4 +1,4 @@
-import { type Caller, isId, type RequestOf } from '@platform/sdk';
+import type { Caller, RequestOf } from '@platform/sdk';
 import type { RecoveryRow } from '../../contract/schema/recovery.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { Realms } from '../realms.ts';
@@ -59,7 +59,7 @@ export class RecoveryDecisions {
 
   async #reachable({ params, caller, env: envId }: Asked): Promise<Row> {
     const { sql } = this.#ctx.db;
-    const [row] = isId(params.recovery_id) ? await this.#rows(sql`r.recovery_id = ${params.recovery_id}`) : [];
+    const [row] = await this.#rows(sql`r.recovery_id = ${params.recovery_id}`);
     if (!row || (row.env_id !== envId && !caller.platformAdmin)) throw this.#ctx.problem('recovery_not_found');
     return row;
   }

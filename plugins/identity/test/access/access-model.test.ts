@@ -198,7 +198,7 @@ describe('the verbs', () => {
       code: 'user_not_found',
     });
     await expect(access.registry.putGroupMember({ params: { group: 'some', user_id: 'not an id' }, ...at })).rejects.toMatchObject({
-      code: 'user_not_found',
+      code: 'validation_failed',
     });
     await expect(access.registry.putGroupRole({ params: { group: 'some', role: 'none' }, ...at })).rejects.toMatchObject({
       code: 'role_not_found',

@@ -104,7 +104,7 @@ describe('an administrator', () => {
     for (const verb of ['disableUser', 'enableUser', 'unlockUser', 'resetUserMfa'] as const)
       await expect(elsewhere[verb]({ params: { user_id } })).rejects.toMatchObject({ code: 'user_not_found' });
     for (const verb of ['disableUser', 'unlockUser'] as const)
-      await expect(admin()[verb]({ params: { user_id: 'no-id' } })).rejects.toMatchObject({ code: 'user_not_found' });
+      await expect(admin()[verb]({ params: { user_id: 'no-id' } })).rejects.toMatchObject({ code: 'validation_failed' });
   });
 });
 

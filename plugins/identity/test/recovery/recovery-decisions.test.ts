@@ -103,7 +103,7 @@ describe('an administrator decides on a recovery', () => {
       status: 404,
     });
     await expect(admin().approveRecovery({ params: { recovery_id: newId() }, body })).rejects.toMatchObject({ code: 'recovery_not_found' });
-    await expect(admin().approveRecovery({ params: { recovery_id: 'x' }, body })).rejects.toMatchObject({ status: 404 });
+    await expect(admin().approveRecovery({ params: { recovery_id: 'x' }, body })).rejects.toMatchObject({ status: 400 });
     await expect(admin().refuseRecovery({ params: person.params, body: { reason: '  ' } })).rejects.toMatchObject({ status: 400 });
     expect((await person.row()).status).toBe('waiting');
   });

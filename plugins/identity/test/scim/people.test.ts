@@ -28,7 +28,7 @@ describe('operators', () => {
     await expect(world.host.by(as.user('auth:users:read')).getUser({ params: { user_id: ada } })).rejects.toMatchObject({
       code: 'user_not_found',
     });
-    await expect(reader.getUser({ params: { user_id: 'x' } })).rejects.toMatchObject({ code: 'user_not_found' });
+    await expect(reader.getUser({ params: { user_id: 'x' } })).rejects.toMatchObject({ code: 'validation_failed' });
     expect((await reader.listUsers()).items.map(({ user_id }) => user_id)).toEqual([ada]);
   });
 

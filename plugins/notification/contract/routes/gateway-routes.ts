@@ -1,6 +1,8 @@
-import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Gateway, GatewayChange, GatewayTest, NewGateway, OneGatewayTest, TestResult } from '../schema/gateway.ts';
 import { Channel } from '../schema/send.ts';
+
+const ofGateway = { gateway_id: Id };
 
 const administered = { gate: 'post:admin', env: 'target' } as const;
 const refused = [
@@ -30,12 +32,14 @@ export const gatewayRoutes = {
     problems: [...refused, 'gateway_not_found', 'recipient_invalid'],
   }),
   getGateway: get('/v1/gateways/{gateway_id}', {
+    params: ofGateway,
     summary: 'One gateway',
     ...administered,
     returns: Gateway,
     problems: ['gateway_not_found', 'org_unknown'],
   }),
   updateGateway: put('/v1/gateways/{gateway_id}', {
+    params: ofGateway,
     ifMatch: true,
     summary: 'Change a gateway',
     ...administered,
@@ -44,12 +48,14 @@ export const gatewayRoutes = {
     problems: [...refused, 'gateway_not_found'],
   }),
   deleteGateway: del('/v1/gateways/{gateway_id}', {
+    params: ofGateway,
     ifMatch: true,
     summary: 'Remove a gateway',
     ...administered,
     problems: ['gateway_not_found', 'platform_admin_required', 'org_unknown'],
   }),
   tryGateway: post('/v1/gateways/{gateway_id}/test', {
+    params: ofGateway,
     summary: 'Send a test',
     ...administered,
     body: OneGatewayTest,

@@ -2,6 +2,8 @@ import { get, Id, Page, PageQuery, post, raw, Type } from '@platform/sdk/contrac
 import { DeliveryState, Explanation, LoggedMessage, Message, MessageContent, MessageWithDeliveries } from '../schema/message.ts';
 import { Category, Channel, Send } from '../schema/send.ts';
 
+const ofNotification = { notification_id: Id };
+
 const reader = { any: ['post:read', 'post:admin'] } as const;
 const own = { env: 'own', problems: ['message_not_found'] } as const;
 const whose = {
@@ -45,18 +47,21 @@ export const messageRoutes = {
     emits: ['platform:post:notification:read'],
   }),
   getMessage: get('/v1/messages/{notification_id}', {
+    params: ofNotification,
     summary: 'One message and its deliveries',
     gate: reader,
     returns: MessageWithDeliveries,
     ...own,
   }),
   messageContent: get('/v1/messages/{notification_id}/content', {
+    params: ofNotification,
     summary: 'What a message says',
     gate: reader,
     returns: MessageContent,
     ...own,
   }),
   readMessage: post('/v1/messages/{notification_id}/read', {
+    params: ofNotification,
     summary: 'Mark read',
     gate: 'post:write',
     returns: Type.Object({ notification_id: Id, read_at: Type.String(), unread_count: Type.Integer() }),
@@ -78,6 +83,7 @@ export const messageRoutes = {
     returns: Page(LoggedMessage),
   }),
   explainMessage: get('/v1/message-log/{notification_id}', {
+    params: ofNotification,
     summary: 'Why each channel did or did not deliver',
     gate: 'post:admin',
     env: 'target',
@@ -85,6 +91,7 @@ export const messageRoutes = {
     problems: ['message_not_found'],
   }),
   messageDeliveries: get('/v1/message-log/{notification_id}/deliveries', {
+    params: ofNotification,
     summary: 'What each channel did with a message',
     gate: 'post:admin',
     env: 'target',

@@ -1,7 +1,10 @@
 import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { TestResult } from '../schema/gateway.ts';
-import { Locale } from '../schema/send.ts';
-import { NewTemplate, Preview, PreviewRequest, SendTest, Template, TemplateWords } from '../schema/template.ts';
+import { Locale, TemplateKey } from '../schema/send.ts';
+import { NewTemplate, Preview, PreviewRequest, SendTest, Template, TemplateId, TemplateWords } from '../schema/template.ts';
+
+const ofKey = { key: TemplateKey };
+const ofTemplate = { template_id: TemplateId };
 
 const administered = { gate: 'post:admin', env: 'target' } as const;
 
@@ -14,6 +17,7 @@ export const templateRoutes = {
     returns: Page(Template),
   }),
   putTemplate: put('/v1/templates/{key}', {
+    params: ofKey,
     ifMatch: true,
     summary: 'Write a template',
     ...administered,
@@ -31,6 +35,7 @@ export const templateRoutes = {
     hidden: true,
   }),
   deleteTemplate: del('/v1/templates/{key}', {
+    params: ofKey,
     ifMatch: true,
     summary: 'Remove a template',
     ...administered,
@@ -38,6 +43,7 @@ export const templateRoutes = {
     problems: ['template_not_found'],
   }),
   dropTemplate: post('/v1/templates/{template_id}/drop', {
+    params: ofTemplate,
     ifMatch: true,
     summary: 'Back to the words of the service',
     ...administered,
@@ -53,6 +59,7 @@ export const templateRoutes = {
     problems: ['template_invalid', 'template_not_found'],
   }),
   showTemplate: get('/v1/templates/{template_id}/preview', {
+    params: ofTemplate,
     summary: 'A template with sample values',
     ...administered,
     returns: Preview,
@@ -60,6 +67,7 @@ export const templateRoutes = {
     hidden: true,
   }),
   sendTemplate: post('/v1/templates/{template_id}/send-test', {
+    params: ofTemplate,
     summary: 'Send a test',
     ...administered,
     body: SendTest,

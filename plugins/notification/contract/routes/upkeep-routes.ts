@@ -1,7 +1,9 @@
-import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Preferences } from '../schema/preference.ts';
 import { Channel } from '../schema/send.ts';
 import { Bounce, DeadLetter, KeptMail, NewSuppression, Replayed, ReplayMatching, ReplayReport, Suppression } from '../schema/upkeep.ts';
+
+const ofMail = { mail_id: Id };
 
 const administered = { gate: 'post:admin', env: 'target' } as const;
 
@@ -29,6 +31,7 @@ export const upkeepRoutes = {
     returns: Page(DeadLetter),
   }),
   replayDeadLetter: post('/v1/dead-letters/{dead_letter_id}/replay', {
+    params: { dead_letter_id: Id },
     summary: 'Replay',
     ...administered,
     returns: Replayed,
@@ -55,6 +58,7 @@ export const upkeepRoutes = {
     problems: ['recipient_invalid'],
   }),
   deleteSuppression: del('/v1/suppressions/{suppression_id}', {
+    params: { suppression_id: Id },
     summary: 'Send to an address again',
     ...administered,
     problems: ['suppression_not_found'],
@@ -75,10 +79,16 @@ export const upkeepRoutes = {
     returns: Page(KeptMail),
   }),
   getMail: get('/v1/mailbox/{mail_id}', {
+    params: ofMail,
     summary: 'One kept mail',
     gate: 'post:mailbox:read',
     returns: KeptMail,
     problems: ['mail_not_found'],
   }),
-  deleteMail: del('/v1/mailbox/{mail_id}', { summary: 'Forget a kept mail', gate: 'post:mailbox:read', problems: ['mail_not_found'] }),
+  deleteMail: del('/v1/mailbox/{mail_id}', {
+    params: ofMail,
+    summary: 'Forget a kept mail',
+    gate: 'post:mailbox:read',
+    problems: ['mail_not_found'],
+  }),
 } as const;

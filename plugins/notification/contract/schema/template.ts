@@ -1,6 +1,9 @@
 import { type Static, Type } from '@platform/sdk/contract';
 import { Locale, TemplateKey, Vars } from './send.ts';
 
+/** Its key and its language: `shop.paid:en`. */
+export const TemplateId = Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,199}:[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$', maxLength: 236 });
+
 /** G-POST-06; `origin` says whether the environment wrote it or the service that sends it brought it. */
 export const Template = Type.Object({
   template_id: Type.String(),

@@ -60,7 +60,7 @@ export class DeadLetters {
     const { sql } = tx;
     const gone = await sql<{ dead_letter_id: string; delivery_id: string; notification_id: string; channel: Channel }[]>`
       delete from dead_letters where dead_letter_id in (select dead_letter_id from dead_letters
-        where env_id = ${env} and (${id}::text is null or dead_letter_id::text = ${id})
+        where env_id = ${env} and (${id}::uuid is null or dead_letter_id = ${id}::uuid)
           and (${channel}::text is null or channel = ${channel}) order by failed_at limit ${AT_ONCE} for update skip locked)
       returning dead_letter_id, delivery_id, notification_id, channel`;
     if (gone.length === 0) return [];

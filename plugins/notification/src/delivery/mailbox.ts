@@ -62,13 +62,13 @@ export class Mailbox {
   }
 
   async get({ params }: RequestOf<Contract, 'getMail'>): Promise<KeptMail> {
-    const [row] = await this.#ctx.db.sql<Row[]>`select * from mailbox where mail_id::text = ${params.mail_id}`;
+    const [row] = await this.#ctx.db.sql<Row[]>`select * from mailbox where mail_id = ${params.mail_id}`;
     if (!row) throw this.#ctx.problem('mail_not_found');
     return this.#mailOf(row);
   }
 
   async remove({ params }: RequestOf<Contract, 'deleteMail'>): Promise<void> {
-    const gone = await this.#ctx.db.sql<object[]>`delete from mailbox where mail_id::text = ${params.mail_id} returning 1`;
+    const gone = await this.#ctx.db.sql<object[]>`delete from mailbox where mail_id = ${params.mail_id} returning 1`;
     if (gone.length === 0) throw this.#ctx.problem('mail_not_found');
   }
 

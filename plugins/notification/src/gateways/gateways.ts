@@ -110,7 +110,7 @@ export class Gateways {
 
   /** A gateway that an environment can use, or 404. */
   async find(sql: Sql, id: string, env: string): Promise<GatewayRow> {
-    const [row] = await sql<GatewayRow[]>`select ${gatewayColumns(sql)} from gateways where gateway_id::text = ${id}`;
+    const [row] = await sql<GatewayRow[]>`select ${gatewayColumns(sql)} from gateways where gateway_id = ${id}`;
     const usable =
       row && (row.scope === 'sys' || row.env_id === env || (row.scope === 'org' && row.org_id === (await this.#tenants.orgOf(env))));
     if (!row || !usable) throw this.#ctx.problem('gateway_not_found', { detail: 'No gateway with this id serves the environment.' });

@@ -128,7 +128,7 @@ export class Inbox {
     const { sql } = this.#ctx.db;
     const [row] = await sql<
       MessageRow[]
-    >`select ${columns(sql)} from messages m where m.notification_id::text = ${request.params.notification_id} and m.env_id = ${env}
+    >`select ${columns(sql)} from messages m where m.notification_id = ${request.params.notification_id} and m.env_id = ${env}
       and m.user_id = ${user} and m.shown_at is not null`;
     if (!row) throw this.#ctx.problem('message_not_found', { detail: 'You have no such message in this environment.' });
     return row;

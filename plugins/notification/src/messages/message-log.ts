@@ -54,7 +54,7 @@ export class MessageLog {
     const { sql } = this.#ctx.db;
     const [row] = await sql<
       MessageRow[]
-    >`select ${columns(sql)} from messages m where m.notification_id::text = ${params.notification_id} and m.env_id = ${env}`;
+    >`select ${columns(sql)} from messages m where m.notification_id = ${params.notification_id} and m.env_id = ${env}`;
     if (!row) throw this.#ctx.problem('message_not_found', { detail: 'There is no such message in this environment.' });
     const deliveries = await sql<Explained[]>`
       select d.channel, d.state, d.why, g.name as gateway, d.history, d.next_attempt_at, d.delivered_at from deliveries d left

@@ -59,7 +59,7 @@ export class Suppressions {
     await this.#ctx.db.tx(async tx => {
       const gone = await tx.sql<
         object[]
-      >`delete from suppressions where suppression_id::text = ${params.suppression_id} and env_id = ${env} returning 1`;
+      >`delete from suppressions where suppression_id = ${params.suppression_id} and env_id = ${env} returning 1`;
       if (gone.length === 0) throw this.#ctx.problem('suppression_not_found', { detail: 'Mail goes there already.' });
       await tx.audit({
         action: 'post.suppression.removed',

@@ -75,8 +75,6 @@ export class Templates {
       const fault = templateFault(each);
       if (fault) throw this.#ctx.problem('template_invalid', { detail: fault });
     }
-    if (!/^[a-z0-9][a-z0-9._-]{0,199}$/.test(params.key))
-      throw this.#ctx.problem('template_invalid', { detail: 'A key has a-z, 0-9, full stops, hyphens and underscores.' });
     const at = nowOf(this.#ctx);
     return this.#ctx.db.tx(async tx => {
       const [row] = await tx.sql<[Row]>`
@@ -119,7 +117,7 @@ export class Templates {
   }
 
   async drop({ params, env, caller, ifMatch }: RequestOf<Contract, 'dropTemplate'>): Promise<{ ok: boolean }> {
-    const { key, locale } = this.#named(params.template_id);
+    const { key, locale } = named(params.template_id);
     await this.remove({ params: { key }, query: { locale }, env, caller, ifMatch });
     return { ok: true };
   }
@@ -143,7 +141,7 @@ export class Templates {
   }
 
   async show({ params, env }: RequestOf<Contract, 'showTemplate'>): Promise<Preview> {
-    const { key, locale } = this.#named(params.template_id);
+    const { key, locale } = named(params.template_id);
     const { words, why } = await this.#found(env, key, locale);
     return this.#shown(env, words, this.#varsFor(key, undefined), why);
   }
@@ -155,7 +153,7 @@ export class Templates {
   async sendTest({ params, body, env, signal, correlationId }: RequestOf<Contract, 'sendTemplate'>): Promise<TestResult> {
     if (!isOneAddress(body.recipient))
       throw this.#ctx.problem('recipient_invalid', { detail: 'Write one e-mail address, without a name.' });
-    const { key, locale } = this.#named(params.template_id);
+    const { key, locale } = named(params.template_id);
     const { words } = await this.#found(env, key, locale);
     const look = await this.#parts.tenants.look(env);
     const written = fill(words, varsOf({ env_id: env, user_id: 'test' }, this.#varsFor(key, body.vars), look));
@@ -216,12 +214,11 @@ export class Templates {
       throw this.#ctx.problem('template_invalid', { detail: (error as Error).message.split('\n')[0] ?? 'It cannot be rendered.' });
     }
   }
+}
 
-  #named(id: string): { key: string; locale: string } {
-    const colon = id.lastIndexOf(':');
-    if (colon < 1) throw this.#ctx.problem('template_not_found', { detail: 'A template is named by its key and language: key:en.' });
-    return { key: id.slice(0, colon), locale: id.slice(colon + 1) };
-  }
+function named(id: string): { key: string; locale: string } {
+  const colon = id.lastIndexOf(':');
+  return { key: id.slice(0, colon), locale: id.slice(colon + 1) };
 }
 
 function templateOf({ key, locale, subject, body, version, updated_at }: Row, origin: Template['origin'], title: string): Template {

@@ -1,5 +1,10 @@
-import { del, get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { AppInstance, AppInstanceChange, Binding, CustomDomain, Fqdn, NewAppInstance, NewBinding } from '../schema/app.ts';
+
+const ofEnv = { env_id: Id };
+const ofEnvAppInstance = { env_id: Id, app_instance_id: Id };
+const ofEnvBinding = { env_id: Id, binding_id: Id };
+const ofAppInstance = { app_instance_id: Id };
 
 const apps = '/v1/env/{env_id}/applications' as const;
 const app = `${apps}/{app_instance_id}` as const;
@@ -12,6 +17,7 @@ const settings = ['whitelist_invalid', 'auth_group_required', 'oauth_client_take
 /** App instances, their custom domains and the bindings of an environment (G-SYS-08). */
 export const appRoutes = {
   listApplications: get(apps, {
+    params: ofEnv,
     summary: 'App instances of an environment',
     gate: 'sys:read',
     query: PageQuery,
@@ -19,6 +25,7 @@ export const appRoutes = {
     problems: [...reachable, 'invalid_cursor'],
   }),
   createApplication: post(apps, {
+    params: ofEnv,
     summary: 'Create an app instance',
     gate: 'sys:app:admin',
     body: NewAppInstance,
@@ -28,12 +35,14 @@ export const appRoutes = {
     emits: ['platform:sys:app:created'],
   }),
   getApplication: get(app, {
+    params: ofEnvAppInstance,
     summary: 'One app instance',
     gate: 'sys:read',
     returns: AppInstance,
     problems: [...reachable, 'app_instance_not_found'],
   }),
   updateApplication: put(app, {
+    params: ofEnvAppInstance,
     ifMatch: true,
     summary: 'Change an app instance',
     gate: 'sys:app:admin',
@@ -43,6 +52,7 @@ export const appRoutes = {
     emits: ['platform:sys:app:updated'],
   }),
   deleteApplication: del(app, {
+    params: ofEnvAppInstance,
     ifMatch: true,
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
@@ -50,6 +60,7 @@ export const appRoutes = {
     emits: ['platform:sys:app:archived'],
   }),
   archiveApplication: post(`${app}/archive`, {
+    params: ofEnvAppInstance,
     ifMatch: true,
     summary: 'Archive an app instance',
     gate: 'sys:app:admin',
@@ -58,12 +69,14 @@ export const appRoutes = {
     emits: ['platform:sys:app:archived'],
   }),
   getCustomDomain: get(`${app}/custom-domain`, {
+    params: ofEnvAppInstance,
     summary: 'The custom domain of an app instance and the DNS records it needs',
     gate: 'sys:read',
     returns: CustomDomain,
     problems: [...reachable, 'app_instance_not_found', 'custom_domain_not_found'],
   }),
   putCustomDomain: put(`${app}/custom-domain`, {
+    params: ofEnvAppInstance,
     summary: 'Ask for a custom domain; it takes effect when verified',
     gate: 'sys:app:admin',
     body: Type.Object({ fqdn: Fqdn }),
@@ -72,6 +85,7 @@ export const appRoutes = {
     emits: ['platform:sys:app:updated'],
   }),
   challengeCustomDomain: put(`${app}/custom-domain/challenge`, {
+    params: ofEnvAppInstance,
     summary: 'Ask for a custom domain with a challenge that the caller has given its owner',
     gate: 'sys:domains:challenge',
     body: Type.Object({
@@ -86,12 +100,14 @@ export const appRoutes = {
     hidden: true,
   }),
   deleteCustomDomain: del(`${app}/custom-domain`, {
+    params: ofEnvAppInstance,
     summary: 'Give up a custom domain',
     gate: 'sys:app:admin',
     problems: [...changeable, 'custom_domain_not_found'],
     emits: ['platform:sys:app:updated'],
   }),
   verifyCustomDomain: post(`${app}/custom-domain/verify`, {
+    params: ofEnvAppInstance,
     summary: 'Look for the DNS records of a custom domain',
     gate: 'sys:app:admin',
     returns: CustomDomain,
@@ -100,6 +116,7 @@ export const appRoutes = {
   }),
 
   listBindings: get(bindings, {
+    params: ofEnv,
     summary: 'Apps bound to an environment',
     gate: 'sys:read',
     query: PageQuery,
@@ -107,6 +124,7 @@ export const appRoutes = {
     problems: [...reachable, 'invalid_cursor'],
   }),
   createBinding: post(bindings, {
+    params: ofEnv,
     summary: 'Bind an app to an environment',
     gate: 'sys:app:admin',
     body: NewBinding,
@@ -116,12 +134,14 @@ export const appRoutes = {
     emits: ['platform:sys:binding:created'],
   }),
   getBinding: get(`${bindings}/{binding_id}`, {
+    params: ofEnvBinding,
     summary: 'One binding',
     gate: 'sys:read',
     returns: Binding,
     problems: [...reachable, 'binding_not_found'],
   }),
   updateBinding: put(`${bindings}/{binding_id}`, {
+    params: ofEnvBinding,
     summary: 'Bind under another slug: the binding is made anew',
     gate: 'sys:app:admin',
     body: Type.Object({ slug: Type.String({ maxLength: 64 }) }),
@@ -130,6 +150,7 @@ export const appRoutes = {
     emits: ['platform:sys:binding:deleted', 'platform:sys:binding:created'],
   }),
   deleteBinding: del(`${bindings}/{binding_id}`, {
+    params: ofEnvBinding,
     summary: 'Unbind an app',
     gate: 'sys:app:admin',
     problems: [...writable, 'binding_not_found'],
@@ -147,6 +168,7 @@ export const appRoutes = {
     hidden: true,
   }),
   verifyApplicationRow: post('/v1/admin/applications/{app_instance_id}/verify', {
+    params: ofAppInstance,
     summary: 'Verify the custom domain',
     gate: 'sys:app:admin',
     env: 'target',
@@ -156,6 +178,7 @@ export const appRoutes = {
     hidden: true,
   }),
   archiveApplicationRow: post('/v1/admin/applications/{app_instance_id}/archive', {
+    params: ofAppInstance,
     ifMatch: true,
     summary: 'Archive',
     gate: 'sys:app:admin',

@@ -1,4 +1,4 @@
-import { get, Page, PageQuery, post, Id, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { Stamp } from '../schema/field.ts';
 import { Audit, AuditKeyEntry, AuditReceipt, NewAudit, Verification } from '../schema/audit.ts';
 
@@ -96,6 +96,7 @@ export const auditRoutes = {
     hidden: true,
   }),
   rotateAuditKey: post('/v1/audit/keys/{key_id}/rotate', {
+    params: { key_id: Type.String({ maxLength: 128 }) },
     summary: 'Bring the next key of the audit trail into force',
     gate: 'sys:sys:admin',
     returns: Page(AuditKeyEntry),

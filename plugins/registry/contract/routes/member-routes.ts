@@ -1,6 +1,13 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
 import { Access, Invitation, InvitationShown, InvitationStatus, InvitationToken, Member, NewInvitation } from '../schema/member.ts';
 
+const ofOrg = { org_id: Id };
+const ofOrgUser = { org_id: Id, user_id: Id };
+// Who is no member is removed already: 204 always, for a name that is no id as well (G-K-02).
+const ofOrgAnybody = { org_id: Id, user_id: Type.String({ maxLength: 330 }) };
+const ofOrgInvitation = { org_id: Id, invitation_id: Id };
+const ofReference = { reference: Type.String({ maxLength: 200 }) };
+
 const invitations = '/v1/org/{org_id}/invitations';
 const memberships = '/v1/org/{org_id}/memberships';
 const gate = 'sys:memberships:admin';
@@ -21,19 +28,26 @@ const revocation = {
 /** Members and invitations of an organization (G-SYS-06, G-SYS-07). */
 export const memberRoutes = {
   listMemberships: get(memberships, {
+    params: ofOrg,
     summary: 'Members of an organization',
     gate: 'sys:read',
     query: PageQuery,
     returns: Page(Member),
     problems: [...reach, 'invalid_cursor'],
   }),
-  removeMembership: del(`${memberships}/{user_id}`, { summary: 'Remove a member from the organization and its environments', ...removal }),
+  removeMembership: del(`${memberships}/{user_id}`, {
+    params: ofOrgAnybody,
+    summary: 'Remove a member from the organization and its environments',
+    ...removal,
+  }),
   removeMembershipOf: del(memberships, {
+    params: ofOrg,
     summary: 'The same, the member named in the query',
     query: { user_id: Type.String({ minLength: 1, maxLength: 100 }) },
     ...removal,
   }),
   changeMembership: put(`${memberships}/{user_id}`, {
+    params: ofOrgUser,
     summary: "Change a member's level",
     gate,
     body: Type.Object({ access: Access }),
@@ -44,6 +58,7 @@ export const memberRoutes = {
   }),
 
   listInvitations: get(invitations, {
+    params: ofOrg,
     summary: 'Invitations, newest first',
     gate,
     query: { ...PageQuery, status: Type.Optional(InvitationStatus) },
@@ -51,6 +66,7 @@ export const memberRoutes = {
     problems: [...reach, 'invalid_cursor'],
   }),
   createInvitation: post(invitations, {
+    params: ofOrg,
     summary: 'Invite somebody by e-mail',
     gate,
     body: NewInvitation,
@@ -60,6 +76,7 @@ export const memberRoutes = {
     emits: ['platform:sys:invitation:sent', 'platform:sys:invitation:revoked'],
   }),
   acceptInvitation: post(`${invitations}/accept`, {
+    params: ofOrg,
     summary: 'Accept an invitation',
     gate: { signedIn: 'Who is invited holds nothing here yet; the token and the verified e-mail decide (C6)' },
     limit: 4_096,
@@ -81,15 +98,21 @@ export const memberRoutes = {
     emits: ['platform:sys:invitation:accepted', 'platform:sys:identity:updated'],
   }),
   getInvitation: get(`${invitations}/{invitation_id}`, {
+    params: ofOrgInvitation,
     summary: 'One invitation',
     gate,
     returns: Invitation,
     problems: [...reach, 'invitation_unknown'],
   }),
-  deleteInvitation: del(`${invitations}/{invitation_id}`, { summary: 'Revoke an invitation', ...revocation }),
-  revokeInvitation: post(`${invitations}/{invitation_id}/revoke`, { summary: 'Revoke an invitation', ...revocation }),
+  deleteInvitation: del(`${invitations}/{invitation_id}`, { params: ofOrgInvitation, summary: 'Revoke an invitation', ...revocation }),
+  revokeInvitation: post(`${invitations}/{invitation_id}/revoke`, {
+    params: ofOrgInvitation,
+    summary: 'Revoke an invitation',
+    ...revocation,
+  }),
 
   describeInvitation: get('/v1/invitations/{reference}', {
+    params: ofReference,
     summary: 'What an invitation says, by the SHA-256 of its token',
     gate: { public: 'Whoever knows the reference was sent the invitation, and may have no account yet; it opens nothing' },
     env: 'any',
@@ -98,6 +121,7 @@ export const memberRoutes = {
     hidden: true,
   }),
   joinInvited: post('/v1/invitations/{reference}/join', {
+    params: ofReference,
     summary: 'Take in somebody who opened an account by an invitation and has proved the address',
     gate: 'sys:invitations:join',
     env: 'any',

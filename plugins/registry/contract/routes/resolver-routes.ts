@@ -2,6 +2,8 @@ import { get, Id, Type } from '@platform/sdk/contract';
 import { AppAuthMode, AppDomain, AppScopes, Bootstrap, Resolved } from '../schema/resolver.ts';
 import { TenantSnapshot } from '../schema/tenant.ts';
 
+const ofId = { id: Id };
+
 const Hostname = Type.String({ maxLength: 253 });
 /** What a person is told who is no member of the tenant, or whose member cannot be asked for. */
 const reachable = ['not_org_member', 'identity_unavailable'] as const;
@@ -31,12 +33,14 @@ export const resolverRoutes = {
     problems: [...reachable, 'selector_required', 'app_instance_not_found'],
   }),
   authDomain: get('/v1/env/{id}/auth-domain', {
+    params: ofId,
     summary: 'Where people of an environment sign in',
     gate: 'sys:instances:read',
     returns: Type.Object({ env_id: Id, auth_domain: Type.Union([Type.String(), Type.Null()]), auth_url: Type.String() }),
     problems: [...reachable, 'env_not_found'],
   }),
   appCustomDomain: get('/v1/env/{id}/app-custom-domain', {
+    params: ofId,
     summary: 'The custom domain of an app instance',
     gate: 'sys:instances:read',
     query: { app_instance_id: Id },
@@ -44,6 +48,7 @@ export const resolverRoutes = {
     problems: [...reachable, 'env_not_found', 'app_instance_not_found'],
   }),
   tenant: get('/v1/tenants/{env_id}', {
+    params: { env_id: Id },
     summary: 'Snapshot of a tenant',
     gate: 'tenants:read',
     returns: TenantSnapshot,

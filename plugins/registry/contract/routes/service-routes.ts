@@ -1,15 +1,19 @@
-import { get, put, Id, Type } from '@platform/sdk/contract';
+import { get, Id, put, Type } from '@platform/sdk/contract';
 import { Enablement, EnablementChange } from '../schema/service.ts';
+
+const ofEnv = { env_id: Id };
 
 /** Services of an environment, and every scope there is (G-SYS-05, G-SYS-12). */
 export const serviceRoutes = {
   listServices: get('/v1/env/{env_id}/services', {
+    params: ofEnv,
     summary: 'Services of an environment',
     gate: { any: ['sys:services:admin', 'sys:instances:read'] },
     returns: Type.Object({ env_id: Id, services: Type.Array(Enablement) }),
     problems: ['not_org_member', 'env_not_found'],
   }),
   updateServices: put('/v1/env/{env_id}/services', {
+    params: ofEnv,
     summary: 'Enable or disable services',
     gate: 'sys:services:admin',
     body: EnablementChange,

@@ -1,6 +1,9 @@
 import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
-import { Status } from '../schema/field.ts';
+import { Domain, Status } from '../schema/field.ts';
 import { Env, EnvChange, EnvironmentState, NewEnv, NewOrg, Org, OrgChange, OrgDomain } from '../schema/tenant.ts';
+
+const ofId = { id: Id };
+const ofEnv = { env_id: Id };
 
 const unproven = ['custom_domain_not_found', 'domain_not_verified', 'hostname_taken'] as const;
 
@@ -21,12 +24,14 @@ export const tenantRoutes = {
     returns: Page(Org),
   }),
   getOrg: get('/v1/org/{id}', {
+    params: ofId,
     summary: 'One organization',
     gate: 'sys:read',
     returns: Org,
     problems: ['not_org_member', 'org_not_found'],
   }),
   updateOrg: put('/v1/org/{id}', {
+    params: ofId,
     ifMatch: true,
     summary: 'Change an organization',
     gate: 'sys:org:admin',
@@ -45,6 +50,7 @@ export const tenantRoutes = {
     emits: ['platform:sys:org:updated', 'platform:sys:env:updated', 'platform:sys:app:updated'],
   }),
   deleteOrg: del('/v1/org/{id}', {
+    params: ofId,
     ifMatch: true,
     summary: 'Delete an organization and everything in it',
     gate: 'sys:org:admin',
@@ -52,6 +58,7 @@ export const tenantRoutes = {
     emits: ['platform:sys:org:deleted', 'platform:sys:env:deleted'],
   }),
   archiveOrg: post('/v1/org/{id}/archive', {
+    params: ofId,
     ifMatch: true,
     summary: 'Archive an organization',
     gate: 'sys:org:admin',
@@ -84,12 +91,14 @@ export const tenantRoutes = {
     problems: ['not_org_member', 'org_not_found'],
   }),
   getEnv: get('/v1/env/{env_id}', {
+    params: ofEnv,
     summary: 'One environment',
     gate: 'sys:read',
     returns: Env,
     problems: ['not_org_member', 'env_not_found'],
   }),
   updateEnv: put('/v1/env/{env_id}', {
+    params: ofEnv,
     ifMatch: true,
     summary: 'Change an environment',
     gate: 'sys:env:admin',
@@ -109,6 +118,7 @@ export const tenantRoutes = {
     emits: ['platform:sys:env:updated'],
   }),
   deleteEnv: del('/v1/env/{env_id}', {
+    params: ofEnv,
     ifMatch: true,
     summary: 'Delete an environment',
     gate: 'sys:env:admin',
@@ -116,6 +126,7 @@ export const tenantRoutes = {
     emits: ['platform:sys:env:deleted'],
   }),
   archiveEnv: post('/v1/env/{env_id}/archive', {
+    params: ofEnv,
     ifMatch: true,
     summary: 'Archive an environment',
     gate: 'sys:env:admin',
@@ -124,6 +135,7 @@ export const tenantRoutes = {
     emits: ['platform:sys:env:archived'],
   }),
   listDomains: get('/v1/org/{id}/domains', {
+    params: ofId,
     summary: "Domains of an organization outside the platform's, and the DNS records that prove them",
     gate: 'sys:read',
     returns: Page(OrgDomain),
@@ -131,6 +143,7 @@ export const tenantRoutes = {
     hidden: true,
   }),
   verifyDomain: post('/v1/org/{id}/domains/{domain}/verify', {
+    params: { id: Id, domain: Domain },
     summary: 'Look for the DNS record of a domain; it routes from then on',
     gate: 'sys:org:admin',
     returns: OrgDomain,
@@ -146,6 +159,7 @@ export const tenantRoutes = {
     hidden: true,
   }),
   verifyDomainRow: post('/v1/admin/domains/{domain}/verify', {
+    params: { domain: Domain },
     summary: 'Verify',
     gate: 'sys:org:admin',
     env: 'target',
@@ -154,12 +168,14 @@ export const tenantRoutes = {
     hidden: true,
   }),
   environmentState: get('/v1/internal/environments/{env_id}/state', {
+    params: { env_id: Type.String({ maxLength: 64 }) },
     summary: 'Whether an environment takes changes',
     gate: 'sys:environments:read',
     returns: Type.Object({ state: EnvironmentState }),
     hidden: true,
   }),
   slugAvailable: get('/v1/slug-available/{slug}', {
+    params: { slug: Type.String({ maxLength: 64 }) },
     summary: 'Whether a slug is free',
     gate: 'sys:read',
     query: { kind: Type.Optional(Type.Union([Type.Literal('org'), Type.Literal('env')])), org_id: Type.Optional(Id) },

@@ -1,9 +1,12 @@
-import { get, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { DeletionPreview, Unfinished } from '../schema/upkeep.ts';
+
+const ofId = { id: Id };
 
 /** What a delete would take along, and what has not come to its end (H-32). */
 export const upkeepRoutes = {
   previewOrgDeletion: get('/v1/org/{id}/deletion', {
+    params: ofId,
     summary: 'What deleting an organization would take along',
     gate: 'sys:org:admin',
     returns: DeletionPreview,
@@ -11,6 +14,7 @@ export const upkeepRoutes = {
     hidden: true,
   }),
   previewEnvDeletion: get('/v1/env/{env_id}/deletion', {
+    params: { env_id: Id },
     summary: 'What deleting an environment would take along',
     gate: 'sys:env:admin',
     returns: DeletionPreview,
@@ -25,6 +29,7 @@ export const upkeepRoutes = {
     hidden: true,
   }),
   retryUnfinished: post('/v1/unfinished/{id}/retry', {
+    params: ofId,
     summary: 'Try again now',
     gate: 'sys:sys:admin',
     returns: Type.Object({ done: Type.Boolean() }),

@@ -1,6 +1,8 @@
-import { get, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { get, Page, PageQuery, post, put, ServiceId, Type } from '@platform/sdk/contract';
 import { RegisteredService, Registration } from '../schema/service.ts';
 import { FoundService, LivingService } from '../schema/vertical-life.ts';
+
+const ofService = { service: ServiceId };
 
 /** What verticals register, and the life of each of their services (G-SYS-12). */
 export const verticalRoutes = {
@@ -25,6 +27,7 @@ export const verticalRoutes = {
     hidden: true,
   }),
   findVertical: put('/v1/verticals/lives/{service}', {
+    params: ofService,
     summary: 'Say that a machine has the plugin of a service',
     gate: 'sys:verticals:found',
     body: FoundService,
@@ -34,6 +37,7 @@ export const verticalRoutes = {
     hidden: true,
   }),
   takeOutVertical: post('/v1/verticals/lives/{service}/take-out', {
+    params: ofService,
     summary: 'Take a service of a vertical out of the platform',
     gate: 'sys:sys:admin',
     returns: LivingService,
@@ -42,6 +46,7 @@ export const verticalRoutes = {
     hidden: true,
   }),
   bringBackVertical: post('/v1/verticals/lives/{service}/bring-back', {
+    params: ofService,
     summary: 'Let a service that was taken out run again',
     gate: 'sys:sys:admin',
     returns: LivingService,

@@ -1,7 +1,5 @@
-import { type Static, Type } from '@platform/sdk/contract';
+import { ServiceId, type Static, Type } from '@platform/sdk/contract';
 import { Stamp } from './field.ts';
-
-const serviceId = Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' });
 
 /**
  * known: its folder was found · enabled: its process registered it · draining: somebody takes it out, and it ends what it has begun ·
@@ -27,7 +25,7 @@ export const LivingService = Type.Object({
 export type LivingService = Static<typeof LivingService>;
 
 export const FoundService = Type.Object({
-  vertical: serviceId,
+  vertical: ServiceId,
   version: Type.String({ maxLength: 200 }),
   label: Type.String({ maxLength: 200 }),
 });

@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, isId, reply, type RequestOf, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, reply, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { AppInstance, AppInstanceChange } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -152,7 +152,7 @@ export class AppInstances {
   /** One instance of an environment; one of another is not there. */
   async row({ env_id: envId, app_instance_id: id }: Where): Promise<AppRow> {
     const { sql } = this.#ctx.db;
-    const [row] = isId(id) ? await selectApps(sql, sql`where a.app_instance_id = ${id} and a.env_id = ${envId}`) : [];
+    const [row] = await selectApps(sql, sql`where a.app_instance_id = ${id} and a.env_id = ${envId}`);
     if (!row) throw this.#ctx.problem('app_instance_not_found', { detail: `No app instance ${id} in this environment.` });
     return row;
   }

@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, isId, reply, type RequestOf } from '@platform/sdk';
+import { brokenConstraint, type Caller, reply, type RequestOf } from '@platform/sdk';
 import type { Binding } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -85,7 +85,7 @@ export class Bindings {
   }
 
   async #row({ env_id: envId, binding_id: id }: { env_id: string; binding_id: string }): Promise<Binding> {
-    const [row] = isId(id) ? await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}` : [];
+    const [row] = await this.#ctx.db.sql<Binding[]>`select * from bindings where binding_id = ${id} and env_id = ${envId}`;
     return row ?? this.#absent(id);
   }
 

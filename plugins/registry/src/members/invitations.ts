@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type Caller, isId, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Caller, reply, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { Invitation } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -149,9 +149,8 @@ export class Invitations {
   }
 
   async #find(sql: Sql, { org_id, invitation_id }: { org_id: string; invitation_id: string }): Promise<Invitation> {
-    const [found] = isId(invitation_id)
-      ? await sql<Invitation[]>`select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}`
-      : [];
+    const [found] = await sql<Invitation[]>`
+      select ${columns(sql)} from invitations where org_id = ${org_id} and invitation_id = ${invitation_id}`;
     if (!found) throw this.#ctx.problem('invitation_unknown', { detail: 'This organization has no such invitation.' });
     return found;
   }

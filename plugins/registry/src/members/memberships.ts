@@ -1,4 +1,4 @@
-import { isId, isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
+import { isProblem, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Member } from '../../contract/schema/member.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx } from '../context.ts';
@@ -64,7 +64,7 @@ export class Memberships {
   }
 
   async #member(orgId: string, userId: string): Promise<Member> {
-    const { items } = isId(userId) ? await this.#read(orgId, { user_id: userId }) : { items: [] };
+    const { items } = await this.#read(orgId, { user_id: userId });
     const [member] = items;
     if (!member) throw this.#ctx.problem('member_not_found', { detail: 'Nobody of this id is a member. Invite them first.' });
     return member;

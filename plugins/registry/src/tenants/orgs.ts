@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, isId, type RequestOf, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
 import type { Env, Org } from '../../contract/schema/tenant.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -75,12 +75,12 @@ export class Orgs {
   }
 
   async get({ params, caller }: RequestOf<Contract, 'getOrg'>): Promise<Org> {
-    return this.#access.org(caller, this.#id(params.id));
+    return this.#access.org(caller, params.id);
   }
 
   async update({ params, body, caller, correlationId, ifMatch }: RequestOf<Contract, 'updateOrg'>): Promise<Org> {
     const { problem, db } = this.#ctx;
-    const { org_id: orgId } = await this.#access.org(caller, this.#id(params.id), 'admin');
+    const { org_id: orgId } = await this.#access.org(caller, params.id, 'admin');
     const { org, moved, apps } = await db
       .tx(async tx => {
         const before = await this.#lock(tx, orgId);
@@ -145,7 +145,7 @@ export class Orgs {
 
   /** A repeat answers the same and says nothing twice. */
   async archive({ params, caller, correlationId, ifMatch }: RequestOf<Contract, 'archiveOrg'>): Promise<Org> {
-    const { org_id: orgId } = await this.#access.org(caller, this.#id(params.id), 'owner');
+    const { org_id: orgId } = await this.#access.org(caller, params.id, 'owner');
     refuseSystem(this.#ctx, { org_id: orgId });
     const { org, released } = await this.#ctx.db.tx(async tx => {
       const before = await this.#lock(tx, orgId);
@@ -208,10 +208,5 @@ export class Orgs {
     const [org] = await tx.sql<Org[]>`select * from orgs where org_id = ${orgId} for update`;
     if (!org) throw this.#ctx.problem('org_not_found', { detail: 'It was deleted in the meantime.' });
     return org;
-  }
-
-  #id(id: string): string {
-    if (!isId(id)) throw this.#ctx.problem('org_not_found', { detail: 'Not an organization id.' });
-    return id;
   }
 }

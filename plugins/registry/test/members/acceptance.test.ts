@@ -205,7 +205,7 @@ describe('the order of checks (G-SYS-07)', () => {
     const [{ org, email }, other] = [await invited(world, office), await invited(world, office)];
     for (const token of ['x', other.token])
       expect(await refusal(accept(guest(email), org.org_id, token))).toEqual([404, 'invitation_unknown']);
-    expect(await refusal(accept(guest(other.email), 'no-id', other.token))).toEqual([404, 'invitation_unknown']);
+    expect(await refusal(accept(guest(other.email), 'no-id', other.token))).toEqual([400, 'validation_failed']);
   });
 
   test('410 revoked before 410 expired, 410 expired before 403', async () => {

@@ -1,6 +1,8 @@
 import { get, post, Type } from '@platform/sdk/contract';
 import { Alert, Autoscaler, Machine, Pending, PostMortem } from '../schema/machine.ts';
 
+const ofKey = { key: Type.String({ maxLength: 300 }) };
+
 const gate = 'captain:admin';
 const decided = {
   gate,
@@ -54,6 +56,6 @@ export const machineRoutes = {
     gate,
     returns: Type.Object({ items: Type.Array(Pending) }),
   }),
-  approve: post('/v1/captain/autoscaler/pending/{key}/approve', { ...decided, summary: 'Approve' }),
-  reject: post('/v1/captain/autoscaler/pending/{key}/reject', { ...decided, summary: 'Reject' }),
+  approve: post('/v1/captain/autoscaler/pending/{key}/approve', { params: ofKey, ...decided, summary: 'Approve' }),
+  reject: post('/v1/captain/autoscaler/pending/{key}/reject', { params: ofKey, ...decided, summary: 'Reject' }),
 } as const;

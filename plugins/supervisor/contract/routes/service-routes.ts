@@ -1,6 +1,8 @@
 import { get, post, stream, Type } from '@platform/sdk/contract';
 import { Accepted, Instance, UpgradeProgress, WorkerProcess } from '../schema/instance.ts';
 
+const ofInstanceKey = { instance_key: Type.String({ maxLength: 80 }) };
+
 const gate = 'captain:admin';
 const ACTION_PROBLEMS = [
   'instance_not_found',
@@ -35,12 +37,14 @@ export const serviceRoutes = {
     returns: Type.Object({ items: Type.Array(Instance) }),
   }),
   service: get('/v1/captain/services/{instance_key}', {
+    params: ofInstanceKey,
     summary: 'One instance',
     gate,
     returns: Instance,
     problems: ['instance_not_found'],
   }),
   serviceLog: get('/v1/captain/services/{instance_key}/log', {
+    params: ofInstanceKey,
     summary: 'The last lines an instance wrote',
     gate,
     query: { lines: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })) },
@@ -48,28 +52,40 @@ export const serviceRoutes = {
     problems: ['instance_not_found', 'elsewhere'],
   }),
   serviceProcesses: get('/v1/captain/services/{instance_key}/processes', {
+    params: ofInstanceKey,
     summary: 'Processes that an instance has started itself: workers, behind walls of their own',
     gate,
     returns: Type.Object({ service_type: Type.String(), items: Type.Array(WorkerProcess) }),
     problems: ['instance_not_found', 'elsewhere'],
   }),
-  restart: post('/v1/captain/services/{instance_key}/restart', { ...act, summary: 'Restart an instance' }),
+  restart: post('/v1/captain/services/{instance_key}/restart', { params: ofInstanceKey, ...act, summary: 'Restart an instance' }),
   stop: post('/v1/captain/services/{instance_key}/stop', {
+    params: ofInstanceKey,
     ...act,
     summary: 'Stop an instance',
     body: Type.Object({ force: Type.Optional(Type.Boolean({ description: 'Even the last one that is active' })) }),
   }),
-  drain: post('/v1/captain/services/{instance_key}/drain', { ...act, summary: 'Take an instance out of turn' }),
+  drain: post('/v1/captain/services/{instance_key}/drain', { params: ofInstanceKey, ...act, summary: 'Take an instance out of turn' }),
   upgrade: post('/v1/captain/services/{instance_key}/upgrade', {
+    params: ofInstanceKey,
     ...act,
     summary: 'Replace an instance by one of the code on disk, or of a release',
     body: Type.Object({
       version: Type.Optional(Type.String({ maxLength: 64, description: 'A named release; the code on disk when absent' })),
     }),
   }),
-  abortUpgrade: post('/v1/captain/services/{instance_key}/abort-upgrade', { ...act, summary: 'Abort the upgrade of an instance' }),
-  rollback: post('/v1/captain/services/{instance_key}/rollback', { ...act, summary: 'Go back to the instance before' }),
+  abortUpgrade: post('/v1/captain/services/{instance_key}/abort-upgrade', {
+    params: ofInstanceKey,
+    ...act,
+    summary: 'Abort the upgrade of an instance',
+  }),
+  rollback: post('/v1/captain/services/{instance_key}/rollback', {
+    params: ofInstanceKey,
+    ...act,
+    summary: 'Go back to the instance before',
+  }),
   unknownAction: post('/v1/captain/services/{instance_key}/{action}', {
+    params: { instance_key: Type.String({ maxLength: 80 }), action: Type.String({ maxLength: 40 }) },
     summary: 'Any other action',
     gate,
     problems: ['unknown_action', 'instance_not_found', 'channel_restricted'],

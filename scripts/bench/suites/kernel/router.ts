@@ -41,7 +41,10 @@ export async function* routerRows(): AsyncGenerator<Row> {
 function listenerOf(others: number): RequestListener {
   const open = { public: 'measured' };
   const routes = Object.fromEntries(
-    Array.from({ length: others }, (_, index) => [`r${index}`, get(`/v1/a${index}/{id}`, { summary: 'One of many', gate: open })]),
+    Array.from({ length: others }, (_, index) => [
+      `r${index}`,
+      get(`/v1/a${index}/{id}`, { params: { id: Type.String() }, summary: 'One of many', gate: open }),
+    ]),
   );
   const contract = defineContract({
     id: 'echo',
@@ -50,7 +53,10 @@ function listenerOf(others: number): RequestListener {
     actions: {},
     problems: {},
     events: {},
-    routes: { ...routes, hello: get('/v1/hello/{name}', { summary: 'Say something', gate: open, returns: Thing }) },
+    routes: {
+      ...routes,
+      hello: get('/v1/hello/{name}', { params: { name: Type.String() }, summary: 'Say something', gate: open, returns: Thing }),
+    },
   });
   const mounted = Object.fromEntries(Object.entries(contract.routes).map(([name, route]) => [name, { route, handler: async () => THING }]));
   const manifest = { ...contract, vertical: 'platform', aliases: {}, hosts: [], env: 'any' };

@@ -10,6 +10,8 @@ export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener'
 export interface RouteOptions {
   readonly summary: string;
   readonly gate: Gate;
+  /** A schema for each parameter of the path, all of them text; what does not fit is 400 with the pointer `/params/{name}`. */
+  readonly params?: TProperties;
   /** Members of the query string; numbers and booleans are read from their text. */
   readonly query?: TProperties;
   readonly body?: TSchema;

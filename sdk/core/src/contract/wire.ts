@@ -7,6 +7,8 @@ export const Id = Type.String({ pattern: ID_PATTERN });
 export const Instant = Type.String({ format: 'date-time' });
 /** Immutable name of an org, env or app (G-K-03). */
 export const Slug = Type.String({ pattern: '^[a-z][a-z0-9-]{1,38}[a-z0-9]$' });
+/** The id of a service or a vertical, as it stands in scopes, events and hosts. */
+export const ServiceId = Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' });
 /** A member that is always there, with null where it has no value. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 /** Query members of every keyset listing (G-K-04). Its cursors are those of `ctx.page`; the kernel refuses any other with 400. */

@@ -1,10 +1,10 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { AnyContract } from '../contract/contract.ts';
 import type { AnyRoute, PathParams } from '../contract/route.ts';
-import type { ReturnOf } from './request.ts';
+import type { ParamsOf, ReturnOf } from './request.ts';
 
 /** Input of a typed call: path parameters, query and body, whichever the route has. */
-export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: PathParams<R['path']> }) &
+export type CallInput<R extends AnyRoute> = (unknown extends PathParams<R['path']> ? unknown : { params: ParamsOf<R> }) &
   (R['options'] extends { query: infer Q extends TProperties }
     ? {} extends Static<TObject<Q>>
       ? { query?: Static<TObject<Q>> }

@@ -1,6 +1,6 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { AnyContract } from '../contract/contract.ts';
-import type { PathParams } from '../contract/route.ts';
+import type { AnyRoute, PathParams } from '../contract/route.ts';
 import type { Caller, MachineCaller, UserCaller } from './caller.ts';
 import type { Reply } from './reply.ts';
 
@@ -34,6 +34,10 @@ type EnvOf<C extends AnyContract, O> = O extends { env: infer E }
         ? undefined
         : string
       : undefined;
+/** Parameters of a path: as its schemas say, or any text. */
+export type ParamsOf<R extends AnyRoute> = R['options'] extends { params: infer S extends TProperties }
+  ? Static<TObject<S>>
+  : PathParams<R['path']>;
 export type BodyOf<O> = O extends { body: infer S extends TSchema } ? Static<S> : undefined;
 export type QueryOf<O> = O extends { query: infer Q extends TProperties } ? Static<TObject<Q>> : Readonly<Record<string, never>>;
 export type ReturnOf<O> = O extends { returns: infer S extends TSchema } ? Static<S> : void;
@@ -65,7 +69,7 @@ export interface Request<P = unknown, Q = unknown, B = unknown, K = Caller | und
 }
 /** The request of a named route. */
 export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Request<
-  PathParams<C['routes'][R]['path']>,
+  ParamsOf<C['routes'][R]>,
   QueryOf<C['routes'][R]['options']>,
   BodyOf<C['routes'][R]['options']>,
   CallerOf<C, C['routes'][R]['options']['gate']>,

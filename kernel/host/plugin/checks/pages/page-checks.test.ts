@@ -15,6 +15,7 @@ const Loan = Type.Object({
   more: Type.Object({}, { additionalProperties: true }),
 });
 const summary = 'x';
+const params = { loan_id: Type.String() };
 const read = 'bank:loan:read';
 const gate = 'bank:loan:write';
 const bank = defineContract({
@@ -28,9 +29,9 @@ const bank = defineContract({
   events: { 'bank:bank:loan:made': event('A loan was made', Type.Object({})) },
   routes: {
     listLoans: get('/v1/loans', { summary, gate: read, query: { ...PageQuery, state: Type.Optional(Type.String()) }, returns: Page(Loan) }),
-    getLoan: get('/v1/loans/{loan_id}', { summary, gate: read, returns: Loan }),
+    getLoan: get('/v1/loans/{loan_id}', { params, summary, gate: read, returns: Loan }),
     figures: get('/v1/figures', { summary, gate: read, returns: Type.Object({ open: Type.Integer() }) }),
-    decide: post('/v1/loans/{loan_id}/decide', { summary, gate, body: Type.Object({ approve: Type.Boolean() }) }),
+    decide: post('/v1/loans/{loan_id}/decide', { params, summary, gate, body: Type.Object({ approve: Type.Boolean() }) }),
     importAll: post('/v1/import', {
       summary,
       gate,

@@ -53,7 +53,7 @@ export class Unfinished {
       (
         await sql<
           object[]
-        >`select 1 from creations where subject_id::text = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`
+        >`select 1 from creations where subject_id = ${params.id} and started_at < now() - make_interval(secs => ${ABANDONED_S})`
       ).length > 0;
     if (!(await left())) throw this.#ctx.problem('nothing_unfinished', { detail: 'It has ended in the meantime.' });
     const resource = { type: 'unfinished', id: params.id };
