@@ -8,7 +8,7 @@ import { openAuthority } from '../identity/certificates/trust-anchors.ts';
 import { freePort } from '../storage/free-port.ts';
 import { type Bootstrap, DEFAULT_POOL, platformHost, publicOrigin } from './boot/bootstrap.ts';
 import { buildHash } from './boot/build.ts';
-import { requireConnections } from './boot/connection-budget.ts';
+import { requireConnections } from './boot/database/connection-budget.ts';
 import { lockDataDir } from './machine/data-dir-lock.ts';
 import { type Ground, joinGround, openGround } from './boot/ground.ts';
 import { HostWorkload } from './machine/host-workload.ts';

@@ -9,7 +9,7 @@ import type { Workload } from '../identity/workload.ts';
 import { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import type { Telemetry } from '../telemetry/log.ts';
 import { type Bootstrap, LOOPBACK, publicOrigin } from './boot/bootstrap.ts';
-import { poolOptions } from './boot/pool-options.ts';
+import { poolOptions } from './boot/database/pool-options.ts';
 import { PARTS } from './boot/wiring.ts';
 import type { KeySettings } from './keys/key-settings.ts';
 import { consumerBus, policyPort } from './platform-calls.ts';

@@ -8,7 +8,7 @@ import { lockDataDir } from '../machine/data-dir-lock.ts';
 import { importPlugin } from '../plugin/loader.ts';
 import { mintFor } from '../machine/enrollment/mint.ts';
 import { readAll } from '../plugin/plugin-intake.ts';
-import { poolOptions } from './pool-options.ts';
+import { poolOptions } from './database/pool-options.ts';
 import { migrateService } from '../service/service-migrations.ts';
 import { openStores } from './stores.ts';
 

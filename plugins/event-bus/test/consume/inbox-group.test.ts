@@ -109,8 +109,10 @@ describe('with its tables', () => {
     const pool = await tablesOf('old', ['0001_inbox', '0002_schedule']);
     const env = newEnv();
     const insert = (n: number, message_id: string | null) => pool.raw`
-      insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by, correlation_id, append_by, message_id, relayed_at)
-      values (uuidv7(), ${env}, 'shop', ${`left-${n}`}, 'platform:shop:order:created', 'app', ${JSON.stringify({ n })}, '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.123Z', 'shop', 'c', now(),
+      insert into event_inbox (id, env_id, sub, idempotency_key, event_type, stream_family, payload, created_at, produced_at, produced_by,
+        correlation_id, append_by, message_id, relayed_at)
+      values (uuidv7(), ${env}, 'shop', ${`left-${n}`}, 'platform:shop:order:created', 'app', ${JSON.stringify({ n })},
+        '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.123Z', 'shop', 'c', now(),
         ${message_id}, ${message_id === null ? null : '2026-01-01T00:00:01Z'})`;
     await insert(1, '5-0');
     await insert(2, null);

@@ -56,7 +56,8 @@ describe('the group commit', () => {
     await bus.produce(shop, env, 1, { correlation_id: 'corr-10', idempotency_key: 'j' });
     const journal = () =>
       bus.pool
-        .raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env} order by page_id`;
+        .raw`select action, sub, stream_family, event_type, message_id, outcome, correlation_id from audit_journal where env_id = ${env}
+          order by page_id`;
     await eventually(async () => (await journal()).length).toBe(2);
     expect((await journal())[0]).toEqual({
       action: 'produce',

@@ -1,7 +1,7 @@
-import type { Workload } from '../../identity/workload.ts';
-import type { PostgresPoolOptions } from '../../storage/postgres/postgres-pool.ts';
-import { roleOf, schemaOf } from '../../storage/schema/service-schema.ts';
-import { type Bootstrap, DEFAULT_POOL } from './bootstrap.ts';
+import type { Workload } from '../../../identity/workload.ts';
+import type { PostgresPoolOptions } from '../../../storage/postgres/postgres-pool.ts';
+import { roleOf, schemaOf } from '../../../storage/schema/service-schema.ts';
+import { type Bootstrap, DEFAULT_POOL } from '../bootstrap.ts';
 
 /** How a service logs in: with its own certificate, renewed ones included; on a managed server by one login and `SET ROLE` (day-one 3). */
 export function poolOptions({ database, anchors }: Bootstrap, service: string, workload: Workload): PostgresPoolOptions {

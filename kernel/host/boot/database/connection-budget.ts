@@ -1,4 +1,4 @@
-import { ConfigError } from './configuration.ts';
+import { ConfigError } from '../configuration.ts';
 
 /** Beside its pool a service listens for what wakes it, and its relay and the work of the fleet have a session each. */
 const BESIDE_POOL = 3;
