@@ -38,6 +38,8 @@ export interface NavEntry {
   readonly page: string;
   readonly order?: number;
   readonly icon?: string;
+  /** The heading it stands under; the service's own without. */
+  readonly group?: string;
   /** What the page is about; an environment, unless it says otherwise. */
   readonly scope?: string;
 }

@@ -242,10 +242,10 @@ function registration(vertical: string, members: readonly Manifest[]): object {
 
 /** What the console's navigation shows: a record is opened from its row alone. */
 function navigationOf({ pages }: Manifest): object[] {
-  return Object.entries(pages).flatMap(([page, { kind, title, icon, nav, scope }], index) =>
+  return Object.entries(pages).flatMap(([page, { kind, title, icon, nav, scope, group }], index) =>
     nav === false || kind === 'record'
       ? []
-      : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}) }],
+      : [{ page, label: title, order: nav ?? index, scope: scope ?? 'env', ...(icon ? { icon } : {}), ...(group ? { group } : {}) }],
   );
 }
 

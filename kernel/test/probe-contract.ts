@@ -156,6 +156,7 @@ export const probe = defineContract({
       rowActions: [{ route: 'archiveThing', label: 'Archive', confirm: 'Archive it?', when: { field: 'kind', is: 'small' } }],
       live: ['platform:probe:thing:created'],
       nav: 2,
+      group: 'Shelf',
     },
     feed: { kind: 'feed', title: 'Feed', source: 'listThings', columns: [{ field: 'name', label: 'Name' }], nav: false },
     figures: {

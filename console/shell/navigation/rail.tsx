@@ -3,6 +3,7 @@ import { Icon, type IconName, isIconName, monogram } from '../../widgets/icon.ts
 import { useHash, useNarrow } from '../browser-state.ts';
 import { useConsole } from '../console-context.ts';
 import { featureEnabled } from './gates.ts';
+import { navGroups } from './nav-groups.ts';
 import { isWhole } from './place.ts';
 import { hrefOf } from './route.ts';
 
@@ -97,22 +98,21 @@ export function Rail({ openSwitcher, close }: { openSwitcher(): void; close?: ()
         <Group items={[{ label: 'Organizations', icon: 'grid', href: '#/' }, ...platformItems]} collapsed={collapsed} />
         <Group title="Organization" items={orgItems} collapsed={collapsed} />
         <Group title="Environment" items={envItems} collapsed={collapsed} />
-        {offered.map(entry => (
-          <Group
-            key={`${entry.vertical}/${entry.service}`}
-            title={entry.label}
-            down={entry.health === 'down'}
-            collapsed={collapsed}
-            items={entry.nav
-              .filter(entry => !isWhole(entry) || atPlatform)
-              .toSorted((a, b) => (a.order ?? 100) - (b.order ?? 100))
-              .map(item => ({
+        {offered.flatMap(entry =>
+          navGroups({ label: entry.label, nav: entry.nav.filter(item => !isWhole(item) || atPlatform) }).map(({ title, entries }) => (
+            <Group
+              key={`${entry.vertical}/${entry.service}/${title}`}
+              title={title}
+              down={entry.health === 'down'}
+              collapsed={collapsed}
+              items={entries.map(item => ({
                 label: item.label,
                 icon: item.icon && isIconName(item.icon) ? item.icon : undefined,
                 href: hrefOf(`${entry.service}/${item.page}`, where),
               }))}
-          />
-        ))}
+            />
+          )),
+        )}
       </div>
     </nav>
   );

@@ -13,7 +13,7 @@ type TablePage = Extract<PageDecl, { kind: 'table' | 'feed' }>;
 /** A table wherever it stands: alone, on a board, on a record. */
 type Table = Pick<
   TablePage,
-  'source' | 'key' | 'columns' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'
+  'source' | 'key' | 'columns' | 'search' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'
 >;
 
 /** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
@@ -141,9 +141,9 @@ function tableSection(manifest: Manifest, table: Table, page: string, source: Wi
       ...(each.history ? { history: each.history } : {}),
       ...(each.link ? { link: wireLink(each.link) } : index === 0 && link ? { link } : {}),
     })),
-    filters: (table.filters ?? []).flatMap(filter => {
-      const schema = listed.options.query?.[filter];
-      return schema ? [field(filter, schema as Node, false)] : [];
+    filters: [...(table.search ? [table.search] : []), ...(table.filters ?? [])].flatMap(name => {
+      const schema = listed.options.query?.[name] as Node | undefined;
+      return schema ? [field(name, name === table.search ? { title: 'Search', ...schema } : schema, false)] : [];
     }),
     row_actions: rowActions,
     ...(table.bulkActions ? { bulk_actions: table.bulkActions.map(action => rowAction(manifest, `${page}/{row.${key}}`, action)) } : {}),

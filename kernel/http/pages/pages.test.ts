@@ -240,7 +240,7 @@ test('KRN-012 the navigation and the pages a service declares reach the registry
         service: 'probe',
         label: 'Probe',
         nav: [
-          { page: 'things', label: 'Things', order: 2, scope: 'env' },
+          { page: 'things', label: 'Things', order: 2, scope: 'env', group: 'Shelf' },
           { page: 'figures', label: 'Figures', order: 1, scope: 'platform' },
           { page: 'work', label: 'Work', order: 900, scope: 'platform', icon: 'clock' },
         ],

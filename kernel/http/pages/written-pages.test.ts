@@ -20,10 +20,15 @@ const bank = defineContract({
     listLoans: get('/v1/loans', {
       summary,
       gate,
-      query: { ...PageQuery, customer_id: Type.Optional(Type.String()) },
+      query: {
+        ...PageQuery,
+        customer_id: Type.Optional(Type.String()),
+        q: Type.Optional(Type.String()),
+        state: Type.Optional(Type.String()),
+      },
       returns: Page(Loan),
     }),
-    getLoan: get('/v1/loans/{loan_id}', { summary, gate, returns: Loan }),
+    getLoan: get('/v1/loans/{loan_id}', { summary, gate, params: { loan_id: Type.String() }, returns: Loan }),
     figures: get('/v1/figures', {
       summary,
       gate,
@@ -31,7 +36,7 @@ const bank = defineContract({
       returns: Type.Object({ open: Type.Integer(), open_by_day: Type.Array(Type.Integer()) }),
     }),
     closeDay: post('/v1/close', { summary, gate, body: Type.Object({ hard: Type.Boolean() }) }),
-    decide: post('/v1/loans/{loan_id}/decide', { summary, gate }),
+    decide: post('/v1/loans/{loan_id}/decide', { summary, gate, params: { loan_id: Type.String() } }),
   },
   pages: {
     loans: {
@@ -39,6 +44,8 @@ const bank = defineContract({
       title: 'Loans',
       params: [{ name: 'customer_id' }],
       source: 'listLoans',
+      search: 'q',
+      filters: ['state'],
       open: 'loan',
       columns: [
         { field: 'loan_id', label: 'Loan' },
@@ -117,6 +124,15 @@ test('parameters of a page reach every source that takes them', () => {
   expect(pageDefinition(good, 'overview')).toMatchObject({ sections: [{ source: { resource: 'overview/figures', query } }] });
 });
 
+test('a search stands before the filters', () => {
+  expect(pageDefinition(good, 'loans')?.sections[1]).toMatchObject({
+    filters: [
+      { name: 'q', label: 'Search', type: 'text' },
+      { name: 'state', label: 'State' },
+    ],
+  });
+});
+
 const crm = { ...good, id: 'crm', pages: { customers: { kind: 'text', title: 'x', text: 'x' } } } as unknown as Manifest;
 const faults = (change: object, page = 'loans', known?: ReadonlyMap<string, Manifest>) => {
   const pages = { ...good.pages, [page]: { ...good.pages[page], ...change } };
@@ -144,5 +160,6 @@ test('what a link, a parameter, a trend and `requires` name is checked', () => {
   ]);
   expect(faults({ params: [{ name: 'colour' }], actions: [] })).toEqual(['E057 loans.params']);
   expect(faults({ params: [{ name: 'env' }], actions: [] })).toEqual(['E056 loans.params', 'E057 loans.params']);
+  expect(faults({ search: 'colour' })).toEqual(['E057 loans.search']);
   expect(faults({ items: [{ field: 'open', label: 'x', trend: 'closed' }] }, 'figures')).toEqual(['E051 figures.items']);
 });

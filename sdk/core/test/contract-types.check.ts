@@ -186,3 +186,11 @@ export const wrongGate = defineContract({
     three: post('/v1/three', { summary: 'Three', gate: 'wrong:use', problems: ['thing_taken'] }),
   },
 });
+
+export const controls = Type.Object({
+  token: Type.String({ widget: 'secret_ref' }),
+  // @ts-expect-error a control that the console does not draw
+  poem: Type.String({ widget: 'poem' }),
+  // @ts-expect-error choices that come from no route
+  choice: Type.String({ optionsFrom: 7 }),
+});

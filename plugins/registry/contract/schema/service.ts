@@ -29,6 +29,7 @@ const Nav = Type.Object({
   order: Type.Optional(Type.Number()),
   scope: Type.Optional(Type.String()),
   icon: Type.Optional(Type.String()),
+  group: Type.Optional(Type.String({ maxLength: 60 })),
 });
 const ScopeEntry = Type.Object({
   scope: Type.String(),

@@ -125,6 +125,7 @@ test.each<[finding: string, change: (pages: Draft, manifest: Manifest) => void]>
   ['E056 loans.icon', pages => Object.assign(pages.loans, { icon: 'unicorn' })],
   ['E056 loans.kind', pages => Object.assign(pages.loans, { kind: 'list' })],
   ['E056 loans.scope', pages => Object.assign(pages.loans, { scope: 'world' })],
+  ['E056 loans.group', pages => Object.assign(pages.loans, { group: '' })],
   ['E056 loans.refresh', pages => Object.assign(pages.loans, { refresh: 0 })],
   ['E056 loans.columns.state.as', pages => Object.assign(pages.loans, { columns: [{ field: 'state', label: 'x', as: 'picture' }] })],
   [

@@ -19,6 +19,8 @@ export function checkPages(manifest: Manifest, known: ReadonlyMap<string, Manife
     requireOneOf(KINDS, page.kind, `${where}.kind`, add);
     requireOneOf(ICONS, page.icon, `${where}.icon`, add);
     requireOneOf(PAGE_SCOPES, page.scope, `${where}.scope`, add);
+    if (page.group !== undefined && !(page.group.trim() && page.group.length <= 60))
+      add('E056', `${where}.group`, `'${page.group}' is no heading.`, 'Write 1 to 60 characters, or leave it out.');
     checkReading(manifest, known, page, where, add);
     checkParameters(manifest, page, where, add);
     for (const part of [{ where, part: page, alone: true }, ...partsOf(manifest, where, page)]) {

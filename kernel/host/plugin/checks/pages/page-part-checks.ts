@@ -43,7 +43,13 @@ function checkSource(manifest: Manifest, { where, part, alone }: PagePart, add: 
       'Use a route without one, or a record.',
     );
   const query = Object.keys(source.options.query ?? {});
-  for (const [member, name] of [...filtersOf(part).map(filter => ['filters', filter] as const), ...(by ? [['by', by] as const] : [])])
+  const search = 'search' in part ? part.search : undefined;
+  const sent = [
+    ...filtersOf(part).map(filter => ['filters', filter] as const),
+    ...(by === undefined ? [] : [['by', by] as const]),
+    ...(search === undefined ? [] : [['search', search] as const]),
+  ];
+  for (const [member, name] of sent)
     if (!query.includes(name))
       add('E057', `${where}.${member}`, `${part.source} has no query member '${name}'.`, `Use one of: ${query.join(', ') || '(none)'}.`);
 }

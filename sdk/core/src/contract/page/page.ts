@@ -63,6 +63,8 @@ interface PageBase {
   readonly scope?: (typeof PAGE_SCOPES)[number];
   /** Where the page stands in the navigation; `false` keeps it out. */
   readonly nav?: number | false;
+  /** The heading in the navigation under which pages of the service stand together; under the service's own without. */
+  readonly group?: string;
   /** Event names that reload the page. */
   readonly live?: readonly string[];
   /** Seconds after which the page reads again, while somebody looks at it. */
@@ -81,6 +83,8 @@ interface Rows {
   readonly source: string;
   readonly key?: string;
   readonly columns: readonly RowColumn[];
+  /** The text member of the source's query that looks for words; it stands before the filters. */
+  readonly search?: string;
   readonly filters?: readonly string[];
   readonly empty?: string;
   /** What a row shows of itself when it is opened. */
