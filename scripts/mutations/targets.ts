@@ -9,6 +9,16 @@ const KERNEL_IDENTITY = [
   'kernel/identity/tokens/callers.test.ts',
   'kernel/identity/tokens/issuers.test.ts',
   'kernel/http/requests.test.ts',
+  'kernel/http/changes.test.ts',
+  'kernel/http/doors/doors.test.ts',
+];
+
+const KERNEL_REQUESTS = [
+  'kernel/http/requests.test.ts',
+  'kernel/http/changes.test.ts',
+  'kernel/http/doors/doors.test.ts',
+  'kernel/identity/tokens/authentication.test.ts',
+  'kernel/identity/tokens/callers.test.ts',
 ];
 
 export const TARGETS: readonly Target[] = [
@@ -38,8 +48,8 @@ export const TARGETS: readonly Target[] = [
   { file: 'kernel/identity/tokens/verifier.ts', tests: KERNEL_IDENTITY },
   { file: 'kernel/identity/tokens/signed-token.ts', tests: KERNEL_IDENTITY },
   { file: 'kernel/identity/tokens/dpop-proof.ts', tests: KERNEL_IDENTITY },
-  { file: 'kernel/http/operation.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/tokens/authentication.test.ts'] },
-  { file: 'kernel/http/doors/opened-request.ts', tests: ['kernel/http/requests.test.ts', 'kernel/identity/tokens/authentication.test.ts'] },
+  { file: 'kernel/http/operation.ts', tests: KERNEL_REQUESTS },
+  { file: 'kernel/http/doors/opened-request.ts', tests: KERNEL_REQUESTS },
   { file: 'plugins/gateway/src/session/guard.ts', tests: ['plugins/gateway/test/proxy.test.ts', 'plugins/gateway/test/sessions.test.ts'] },
   { file: 'plugins/gateway/src/proxy/service-proxy.ts', tests: ['plugins/gateway/test/proxy.test.ts'] },
   {
