@@ -9,7 +9,7 @@ import { useConsole } from './console-context.ts';
 import type { Membership } from './navigation/gates.ts';
 import { InboxBell } from './inbox-bell.tsx';
 import { LiveIndicator } from './live-indicator.tsx';
-import { Rail } from './navigation/rail.tsx';
+import { Rail } from './rail/rail.tsx';
 import { Screen } from './screen.tsx';
 import { TenantSwitcher } from './navigation/tenant-switcher.tsx';
 import { ThemeToggle } from './theme-toggle.tsx';

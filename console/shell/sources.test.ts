@@ -19,10 +19,10 @@ test('CON-012 the only key that outlives the page is the collapsed rail', () => 
     [...source(file).matchAll(/(?:localStorage|sessionStorage|indexedDB|document\.cookie)[^\n]*/g)].map(([line]) => `${file}: ${line}`),
   );
   expect(keys).toEqual([
-    "shell/navigation/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');",
-    'shell/navigation/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));',
+    "shell/rail/rail.tsx: localStorage.getItem(COLLAPSED) === 'true');",
+    'shell/rail/rail.tsx: localStorage.setItem(COLLAPSED, String(!folded));',
   ]);
-  expect(source('shell/navigation/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
+  expect(source('shell/rail/rail.tsx')).toContain("const COLLAPSED = 'dash.rail.collapsed'");
 });
 
 test('CON-021 only the client talks to the network, and it alone fetches', () => {

@@ -2,10 +2,10 @@ import { useId, useState } from 'react';
 import { Icon, type IconName, isIconName, monogram } from '../../widgets/icon.tsx';
 import { useHash, useNarrow } from '../browser-state.ts';
 import { useConsole } from '../console-context.ts';
-import { featureEnabled } from './gates.ts';
+import { featureEnabled } from '../navigation/gates.ts';
 import { navGroups } from './nav-groups.ts';
-import { isWhole } from './place.ts';
-import { hrefOf } from './route.ts';
+import { isWhole } from '../navigation/place.ts';
+import { hrefOf } from '../navigation/route.ts';
 
 const COLLAPSED = 'dash.rail.collapsed';
 
