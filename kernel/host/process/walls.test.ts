@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessId, ProcessNews } from '@platform/sdk';
@@ -134,6 +135,16 @@ describe('a hostile vertical', () => {
     const root = process.getuid?.() === 0;
     expect(Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])).toBe(process.getuid?.());
     expect(warned.some(line => line.startsWith("a vertical runs as the platform's user"))).toBe(root);
+  });
+
+  test('may read every published contract', () => {
+    const directory = join(dataDir, 'reader');
+    mkdirSync(directory, { recursive: true });
+    const contracts = new URL('../../../sdk/contracts/index.ts', import.meta.url).href;
+    const run = spawnSync(process.execPath, [...wallFlags({ directory }), '--input-type=module', '-e', `await import('${contracts}')`], {
+      encoding: 'utf8',
+    });
+    expect([run.status, run.stderr]).toEqual([0, expect.not.stringContaining('restricted')]);
   });
 
   test('F-04 whose folder has a link that leads out of it is not started', async () => {

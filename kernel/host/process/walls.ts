@@ -27,7 +27,9 @@ export function wallFlags({
 }): string[] {
   const folder = realpathSync(directory);
   refuseWaysOut(folder);
-  const code = ['kernel', 'sdk', 'node_modules', 'package.json', ...contracts()].map(name => join(ROOT, name));
+  const code = ['kernel', 'sdk', 'catalog/generated/contracts.ts', 'node_modules', 'package.json', ...contracts()].map(name =>
+    join(ROOT, name),
+  );
   const packages = packageFiles(folder);
   return [
     '--permission',
