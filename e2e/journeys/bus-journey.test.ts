@@ -125,7 +125,7 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
     await ada.getByText('Every event has been handled.').waitFor();
   });
 
-  test('5 F-16 F-17 with streams, slow bodies, long polls and odd requests at the door every service answers, and people sign in', async () => {
+  test('5 KRN-030 F-16 F-17 with streams, slow bodies, long polls and odd requests at the door every service answers, and people sign in', async () => {
     await using ada = await signedIn(platform);
     await using crowd = await Crowd.gather(platform.ready, ada, {
       streams: 100,
@@ -135,8 +135,11 @@ describe(`the event bus as an operator sees it, ${MODE}`, () => {
       longPolls: 100,
     });
     const { port } = new URL(platform.ready.console);
-    for (const service of platform.ready.plugins)
-      expect([service, (await ada.fetch(`https://${service}.ops.sys.localhost:${port}/v1/health`)).status]).toEqual([service, 200]);
+    for (const service of platform.ready.plugins) {
+      const { status, text } = await ada.fetch(`https://${service}.ops.sys.localhost:${port}/v1/health`);
+      const { build } = JSON.parse(text) as { build: string };
+      expect([service, status, build]).toEqual([service, 200, platform.ready.build]);
+    }
     await using again = await signedIn(platform);
     expect((await again.fetch(`${platform.ready.gateway}/auth/session`)).status).toBe(200);
     const { expecting, asterisks, ...lasting } = await crowd.seen();

@@ -163,7 +163,7 @@ describe('host mappings', () => {
     expect([(await early)?.service, (await late)?.service, (await subject.find('a.localhost'))?.service]).toEqual(['old', 'new', 'new']);
   });
 
-  test('ING-007 one question serves all who ask at once', async () => {
+  test('one question serves all who ask at once', async () => {
     let asked = 0;
     const subject = mappings(async () => {
       asked += 1;

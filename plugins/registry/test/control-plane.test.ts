@@ -88,7 +88,7 @@ describe('service enablement', () => {
     expect(rows).toHaveLength(0);
   });
 
-  test("REG-098 C36 bootstrap shows it as features of the caller's environment, with a version that moves", async () => {
+  test("C36 bootstrap shows it as features of the caller's environment, with a version that moves", async () => {
     const { env, owner } = await tenant();
     const by = world.host.by(as.delegated(env.env_id, ...EVERYTHING));
     const before = await by.bootstrap({});

@@ -250,7 +250,7 @@ export function describeDelegations(given: () => World): void {
         expect(world.sent).toEqual([]);
       });
 
-      test("GWY-036 is for who may in the customer's environment, at this moment", async () => {
+      test("is for who may in the customer's environment, at this moment", async () => {
         world.beside.scopesIn.set(`${PERSON} ${ENV}`, ['delegate:read']);
         world.beside.scopesIn.set(`${PERSON} ${SYSTEM.envId}`, ['delegate:write']);
         expect(await start()).toMatchObject({ status: 403, code: 'target_denied' });
