@@ -34,7 +34,7 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
       });
       if (response.statusCode !== 200) {
         await response.body.dump();
-        throw kernelProblem('not_ready', { detail: 'The key set is not to be had.' });
+        throw kernelProblem('not_ready', { detail: 'The keys that tokens are signed with cannot be read now.' });
       }
       return (await response.body.json()) as { keys: JsonWebKey[] };
     },

@@ -1,9 +1,8 @@
 import { type Logger, isUnavailable } from '@platform/sdk';
 
 /**
- * What a driver leaves unheard when its store is away is a line in the log: `postgres` 3.4.9 asks for types on its own account when it
- * connects, and nobody hears the refusal. Any other rejection that nobody hears ends the process, as it would without this. One per
- * process.
+ * Logs a rejection that no code handles when it says that a store is away. `postgres` 3.4.9 needs this: it asks for types when it connects,
+ * and handles no refusal of that question. Any other unhandled rejection ends the process, as it would without this. One per process.
  */
 export function tolerateAbsence(log: Pick<Logger, 'warn'>): Disposable {
   const hear = (reason: unknown): void => {

@@ -25,7 +25,7 @@ export class RenewedDriver {
   constructor(make: () => postgres.Sql) {
     this.#make = make;
     this.#current = make();
-    // Called as itself: what a call through a proxy makes outlives its scavenges.
+    // The driver is called directly. Queries made by a call through a proxy survive the collections of young objects, and cost memory.
     const tag = (...input: unknown[]): unknown =>
       this.#watched(this.#current, (this.#current as unknown as (...input: unknown[]) => unknown)(...input));
     this.sql = Object.setPrototypeOf(

@@ -53,7 +53,8 @@ function guard(sql: postgres.TransactionSql, gone: () => unknown, lost: (error: 
     if (!(made instanceof Promise) || !('handler' in made)) return made;
     const query = made as unknown as Sendable;
     const { handler, reject } = query;
-    // A function written where it becomes a member is born old in V8, and keeps what it sees until the next full collection.
+    // Both functions are made here and assigned below. V8 makes a function that is written as a member directly in the old generation, where
+    // it keeps all that it refers to until the next full collection.
     const send = (asked: unknown): void => (gone() === undefined ? handler(asked) : query.reject(gone()));
     const fail = (error: unknown): void => {
       if (BROKEN.test(String((error as { code?: unknown } | undefined)?.code))) lost(error);

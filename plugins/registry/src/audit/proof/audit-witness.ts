@@ -12,8 +12,9 @@ export interface Witnessed {
 }
 
 /**
- * What this machine saw signed, in a file of its own: who puts an earlier state of the database back, signatures and all, does not put this
- * back with it. One mark for each environment and day, as long as the trail keeps the day. It moves forward only.
+ * Keeps what this machine saw signed in a file of its own. Somebody who restores an earlier state of the database, signatures included,
+ * does not restore this file with it. It holds one mark for each environment and day, for as long as the trail keeps the day, and a mark
+ * only moves forward.
  */
 export class AuditWitness implements Disposable {
   /** When it began to look. */

@@ -139,7 +139,8 @@ export class Creations {
     const { kind, id, name } = subject;
     const owner = caller.userId;
     await this.#ctx.db.tx(async tx => {
-      // The row first, as a delete of the tenant does it: two orders would wait for each other. `then` sends it, before the other is sent.
+      // The row is locked first, as a delete of the tenant does: two orders would end in a deadlock. `then` makes the driver send this
+      // statement before the next one.
       const finished = tx.sql<object[]>`delete from creations where subject_kind = ${kind} and subject_id = ${id} returning 1`.then(
         rows => rows.length > 0,
       );
@@ -152,7 +153,7 @@ export class Creations {
         resource: { type: kind, id },
         details: { slug: name },
       });
-      // Behind the trail's, which has waited for the answer with its own.
+      // This runs after the write of the audit entry, which waits for the same answer.
       tx.atEnd(async () => {
         if (owner && (await sent))
           for (const realm of kind === 'org' ? [SYSTEM.envId] : [SYSTEM.envId, id])
