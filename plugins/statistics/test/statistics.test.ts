@@ -145,8 +145,7 @@ describe('traffic', () => {
           latency_ms: { p50: 20, p95: 100, p99: 150 },
         },
       ]);
-    const snapshots = await host.events('platform:stat:traffic:snapshot');
-    const mine = snapshots.filter(({ payload }) => 'sys' in (payload['by_service'] as object));
+    const mine = await host.events('platform:stat:traffic:snapshot', 1, ({ payload }) => 'sys' in (payload['by_service'] as object));
     expect(mine).toMatchObject([
       {
         env_id: ENV,
