@@ -53,7 +53,7 @@ function guard(sql: postgres.TransactionSql, gone: () => unknown, lost: (error: 
     if (!(made instanceof Promise) || !('handler' in made)) return made;
     const query = made as unknown as Sendable;
     const { handler, reject } = query;
-    // Both functions are made here and assigned below. V8 makes a function that is written as a member directly in the old generation, where
+    // Both functions are made here and assigned below. V8 makes a function that is written as a member in the old generation at once, where
     // it keeps all that it refers to until the next full collection.
     const send = (asked: unknown): void => (gone() === undefined ? handler(asked) : query.reject(gone()));
     const fail = (error: unknown): void => {
