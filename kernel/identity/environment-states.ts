@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 
 /** What the registry says of an environment; an environment of a suspended organization is suspended too (G-SYS-02). */
@@ -22,7 +23,7 @@ export interface StateSources {
  */
 export class EnvironmentStates {
   readonly #sources: StateSources;
-  readonly #last = new Map<string, EnvironmentState>();
+  readonly #last = new BoundedMap<string, EnvironmentState>(REMEMBERED);
 
   constructor(sources: StateSources) {
     this.#sources = sources;
@@ -40,9 +41,7 @@ export class EnvironmentStates {
 
   async of(envId: string): Promise<EnvironmentState> {
     const state = await this.#ask(envId);
-    this.#last.delete(envId);
     this.#last.set(envId, state);
-    if (this.#last.size > REMEMBERED) this.#last.delete(this.#last.keys().next().value as string);
     return state;
   }
 

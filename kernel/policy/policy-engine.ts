@@ -1,4 +1,4 @@
-import type { Logger } from '@platform/sdk';
+import { BoundedMap, type Logger } from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { newId } from '../base/ids.ts';
 import type { Identity } from '../identity/tokens/verifier.ts';
@@ -40,7 +40,7 @@ const BARE: Environment = { snapshot: EMPTY_SNAPSHOT, enforced: [], shadow: [] }
  */
 export class PolicyEngine implements Disposable {
   readonly #options: EngineOptions;
-  readonly #environments = new Map<string, Environment>();
+  readonly #environments = new BoundedMap<string, Environment>(MAX_ENVIRONMENTS);
   readonly #loading = new Map<string, Promise<Environment>>();
   readonly #decisions: Decision[] = [];
 
@@ -154,7 +154,6 @@ export class PolicyEngine implements Disposable {
     try {
       const environment = this.#compile(await this.#options.load(envId));
       this.#environments.set(envId, environment);
-      if (this.#environments.size > MAX_ENVIRONMENTS) this.#environments.delete(this.#environments.keys().next().value as string);
       return environment;
     } catch (cause) {
       // Nobody may slip past a tenant's forbid because the registry is slow; only the boot environments may go without.

@@ -1,4 +1,4 @@
-import type { InstanceRegistry, InstanceRow, Logger } from '@platform/sdk';
+import { BoundedMap, type InstanceRegistry, type InstanceRow, type Logger } from '@platform/sdk';
 
 /** One running instance of a service, as kept in the shared registry (G-CAP-01). */
 export type Instance = { -readonly [K in keyof InstanceRow]: InstanceRow[K] };
@@ -30,7 +30,7 @@ export class Directory implements AsyncDisposable {
   readonly #now: () => number;
   readonly #known = new Map<string, { at: number; instances: readonly Instance[] }>();
   readonly #own = new Map<string, Instance>();
-  readonly #suspects = new Map<string, number>();
+  readonly #suspects = new BoundedMap<string, number>(1_000);
   #heartbeat: NodeJS.Timeout | undefined;
   #subscription: AsyncDisposable | undefined;
   /** Whose turn it is, for each service by itself: a shared count would skip instances of two that are asked in step. */
@@ -108,7 +108,6 @@ export class Directory implements AsyncDisposable {
   /** One failed request is enough (hardening H-26). */
   suspect({ ip, port }: { ip: string; port: number }): void {
     this.#suspects.set(`${ip}:${port}`, this.#now() + SUSPECT_MS);
-    if (this.#suspects.size > 1_000) this.#suspects.delete(this.#suspects.keys().next().value as string);
     for (const service of this.#known.keys()) this.#doubt(service);
   }
 

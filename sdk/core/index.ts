@@ -38,6 +38,7 @@ export type {
 } from './src/context/process-host.ts';
 export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/signing-authority.ts';
 export { admits } from './src/accept.ts';
+export { BoundedMap } from './src/bounded-map.ts';
 export { Batcher, type BatcherOptions } from './src/batcher.ts';
 export { brokenConstraint } from './src/broken-constraint.ts';
 export { nameOf } from './src/caller-name.ts';

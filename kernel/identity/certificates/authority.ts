@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import 'reflect-metadata';
 import { createPrivateKey, generateKeyPair, hash, type KeyObject, KeyObject as Keys, randomBytes, X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -199,9 +200,9 @@ export async function readCsr(
 
 type Judged = CertificateRequest & { readonly hierarchy: HierarchyName };
 
-/** Requests that were judged just now: who asks what one says has it signed next. */
-const recent = new Map<string, Promise<Judged>>();
 const MOST_RECENT = 64;
+/** Requests that were judged just now: who asks what one says has it signed next. */
+const recent = new BoundedMap<string, Promise<Judged>>(MOST_RECENT);
 
 function judged(csr: string | Uint8Array): Promise<Judged> {
   const key = typeof csr === 'string' ? csr : Buffer.from(csr).toString('base64');
@@ -210,7 +211,6 @@ function judged(csr: string | Uint8Array): Promise<Judged> {
     known = judge(csr);
     recent.set(key, known);
     known.catch(() => recent.delete(key));
-    if (recent.size > MOST_RECENT) recent.delete(recent.keys().next().value as string);
   }
   return known;
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 /** What the key-value store says about a caller right now. */
 export interface LiveState {
   /** Access-model versions, in the order asked; `undefined` reads as version 0. */
@@ -30,7 +31,7 @@ const LIMIT = 20_000;
 /** Live effective scopes, cached per (environment, subject) for exactly as long as the access model's version stands still. */
 export class AccessClosures {
   readonly #sources: AccessSources;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new BoundedMap<string, Entry>(LIMIT);
 
   constructor(sources: AccessSources) {
     this.#sources = sources;
@@ -67,11 +68,9 @@ export class AccessClosures {
     const known = this.#entries.get(key);
     if (known?.stamp === stamp) return known.access;
     const entry = { stamp, access: load() };
-    this.#entries.delete(key);
     this.#entries.set(key, entry);
     // A failed load is not an answer: the next request asks again.
     entry.access.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key));
-    if (this.#entries.size > LIMIT) this.#entries.delete(this.#entries.keys().next().value as string);
     return entry.access;
   }
 }

@@ -1,4 +1,4 @@
-import { isId, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { BoundedMap, isId, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { SignInSettings as Settings } from '../contract/schema/sign-in-settings.ts';
 import type { Contract, Ctx } from './context.ts';
 
@@ -21,7 +21,7 @@ const UNIQUE_VIOLATION = '23505';
  */
 export class Realms {
   readonly #ctx: Ctx;
-  readonly #byHost = new Map<string, { realm: Realm | undefined; version: string | null | undefined; until: number }>();
+  readonly #byHost = new BoundedMap<string, { realm: Realm | undefined; version: string | null | undefined; until: number }>(LIMIT);
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -119,7 +119,6 @@ export class Realms {
       const [realm] = await this.#ctx.db.sql<Realm[]>`select * from realms where host = ${host}`;
       known = { realm, version, until: now + (realm ? KNOWN_MS : NEGATIVE_MS) };
       this.#byHost.set(host, known);
-      if (this.#byHost.size > LIMIT) this.#byHost.delete(this.#byHost.keys().next().value as string);
     }
     if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
     return known.realm;

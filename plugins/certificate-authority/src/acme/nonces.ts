@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import { randomBytes } from 'node:crypto';
 
 const LIFE_MS = 3_600_000;
@@ -5,7 +6,7 @@ const LIMIT = 100_000;
 
 /** Replay nonces: single use, in memory, one hour, at most a hundred thousand of which the oldest goes first (CA-062, G-ACME-04). */
 export class Nonces {
-  readonly #made = new Map<string, number>();
+  readonly #made = new BoundedMap<string, number>(LIMIT);
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -19,7 +20,6 @@ export class Nonces {
   make(): string {
     const nonce = randomBytes(18).toString('base64url');
     this.#made.set(nonce, this.#now());
-    if (this.#made.size > LIMIT) this.#made.delete(this.#made.keys().next().value as string);
     return nonce;
   }
 

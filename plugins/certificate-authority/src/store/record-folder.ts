@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ const KEPT = 1_000;
 /** Records of one kind as files, `{directory}/{id}.json` (G-ACME-01): written whole or not at all, the latest thousand also in memory. */
 export class RecordFolder<T extends object> {
   readonly #directory: string;
-  readonly #recent = new Map<string, T>();
+  readonly #recent = new BoundedMap<string, T>(KEPT);
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -56,9 +57,7 @@ export class RecordFolder<T extends object> {
   }
 
   #keep(id: string, record: T): void {
-    this.#recent.delete(id);
     this.#recent.set(id, record);
-    if (this.#recent.size > KEPT) this.#recent.delete(this.#recent.keys().next().value as string);
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isProblem } from '@platform/sdk';
+import { BoundedMap, isProblem } from '@platform/sdk';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { Ctx } from '../context.ts';
 import type { Orders, Order } from '../acme/orders.ts';
@@ -20,7 +20,7 @@ export class ListenerOrders {
   readonly #ctx: Ctx;
   readonly #parts: { readonly relay: Relay; readonly orders: Orders; readonly store: CertificateStore; readonly signal: AbortSignal };
   readonly #running = new Map<string, Promise<void>>();
-  readonly #refused = new Map<string, number>();
+  readonly #refused = new BoundedMap<string, number>(1_000);
 
   constructor(ctx: Ctx, parts: { relay: Relay; orders: Orders; store: CertificateStore; signal: AbortSignal }) {
     this.#ctx = ctx;
@@ -51,7 +51,6 @@ export class ListenerOrders {
     const run = this.#order(domain)
       .catch(error => {
         this.#refused.set(domain, this.#ctx.clock.now().getTime() + REFUSED_MS);
-        if (this.#refused.size > 1_000) this.#refused.delete(this.#refused.keys().next().value as string);
         this.#ctx.log.warn({ domain, err: error }, 'no upstream certificate for a name');
       })
       .finally(() => this.#running.delete(domain));

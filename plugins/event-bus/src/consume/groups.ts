@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import type { EventBusContext } from '../context.ts';
 import { gapField } from './gaps.ts';
 import { environmentsKey, FAMILIES_KEY, gapsKey, groupsKey, PROCESS_GROUPS_KEY, type StreamRef, streamKey } from '../stream/names.ts';
@@ -12,8 +13,8 @@ const KEYS_PER_PIPELINE = 500;
  */
 export class Groups {
   readonly #ctx: EventBusContext;
-  readonly #positions = new Map<string, string>();
-  readonly #touched = new Map<string, number>();
+  readonly #positions = new BoundedMap<string, string>(10_000);
+  readonly #touched = new BoundedMap<string, number>(10_000);
 
   constructor(ctx: EventBusContext) {
     this.#ctx = ctx;
@@ -29,7 +30,6 @@ export class Groups {
     await kv.call('HSETNX', groupsKey(family), group, wanted);
     const position = String((await kv.call('HGET', groupsKey(family), group)) ?? wanted);
     this.#positions.set(name, position);
-    if (this.#positions.size > 10_000) this.#positions.delete(this.#positions.keys().next().value as string);
     return position;
   }
 
@@ -45,7 +45,6 @@ export class Groups {
     const now = this.#ctx.clock.now().getTime();
     if (now - (this.#touched.get(name) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return;
     this.#touched.set(name, now);
-    if (this.#touched.size > 10_000) this.#touched.delete(this.#touched.keys().next().value as string);
     await this.#ctx.kv.call('ZADD', PROCESS_GROUPS_KEY, now, name);
   }
 

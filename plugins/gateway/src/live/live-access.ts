@@ -1,4 +1,4 @@
-import { isProblem, SYSTEM } from '@platform/sdk';
+import { BoundedMap, isProblem, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { SessionRecord } from '../session/session-store.ts';
 
@@ -20,9 +20,9 @@ const ADMIN = 'sys:sys:admin';
  */
 export class LiveAccess {
   readonly #ctx: Ctx;
-  readonly #reach = new Map<string, Promise<Reach>>();
-  readonly #scopes = new Map<string, Promise<{ scopes: readonly string[]; at: number }>>();
-  readonly #orgs = new Map<string, Promise<string | undefined>>();
+  readonly #reach = new BoundedMap<string, Promise<Reach>>(LIMIT);
+  readonly #scopes = new BoundedMap<string, Promise<{ scopes: readonly string[]; at: number }>>(LIMIT);
+  readonly #orgs = new BoundedMap<string, Promise<string | undefined>>(LIMIT);
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -65,7 +65,7 @@ export class LiveAccess {
     let found = this.#orgs.get(envId);
     if (!found) {
       found = this.#ctx.services.registry.getEnv({ params: { env_id: envId } }).then(({ org_id: orgId }) => orgId);
-      keep(this.#orgs, envId, found);
+      this.#orgs.set(envId, found);
       found.catch(() => this.#orgs.delete(envId));
     }
     return found.catch((error: unknown) => {
@@ -114,7 +114,7 @@ export class LiveAccess {
       if (cache.get(key) !== known) return this.#fresh(cache, key, load);
     }
     const loading = load();
-    keep(cache, key, loading);
+    cache.set(key, loading);
     // An outage is not an answer; the next question asks again.
     loading.catch(() => cache.get(key) === loading && cache.delete(key));
     return loading;
@@ -123,10 +123,4 @@ export class LiveAccess {
   #now(): number {
     return this.#ctx.clock.now().getTime();
   }
-}
-
-function keep<T>(cache: Map<string, T>, key: string, value: T): void {
-  cache.delete(key);
-  cache.set(key, value);
-  if (cache.size > LIMIT) cache.delete(cache.keys().next().value as string);
 }

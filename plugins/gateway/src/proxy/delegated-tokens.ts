@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { DELEGATOR, type Delegator, type Held } from '../delegation/delegator.ts';
 import { claimsOf, type Issuer, isRefusal } from '../issuer.ts';
@@ -25,7 +26,7 @@ export class DelegatedTokens {
   readonly #sessions: Sessions;
   readonly #delegator: Delegator;
   /** Per session, environment and service; forgotten with the session (GWY-060). */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new BoundedMap<string, Held>(LIMIT);
   readonly #exchanging = new Map<string, Promise<Held>>();
 
   constructor(ctx: Ctx, { delegator, issuer, sessions }: { delegator: Delegator; issuer: Issuer; sessions: Sessions }) {
@@ -56,7 +57,6 @@ export class DelegatedTokens {
       const exchange = this.#exchange(session, target)
         .then(held => {
           if (this.#exchanging.get(key) === exchange) this.#held.set(key, held);
-          if (this.#held.size > LIMIT) this.#held.delete(this.#held.keys().next().value as string);
           return held;
         })
         .finally(() => this.#exchanging.get(key) === exchange && this.#exchanging.delete(key));

@@ -1,4 +1,4 @@
-import type { PagePart, Sql } from '@platform/sdk';
+import { BoundedMap, type PagePart, type Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 export const CIBA = 'urn:openid:params:grant-type:ciba';
@@ -52,7 +52,7 @@ const versionKey = (envId: string) => `auth:clients:{${envId}}`;
  */
 export class RegisteredClients {
   readonly #ctx: Ctx;
-  readonly #known = new Map<string, Entry>();
+  readonly #known = new BoundedMap<string, Entry>(LIMIT);
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -68,9 +68,7 @@ export class RegisteredClients {
     if (known && known.version === version && now - known.at < BACKSTOP_MS) return known.client;
     const client = await this.read(envId, clientId);
     if (version !== undefined) {
-      this.#known.delete(key);
       this.#known.set(key, { version, at: now, client });
-      if (this.#known.size > LIMIT) this.#known.delete(this.#known.keys().next().value as string);
     }
     return client;
   }

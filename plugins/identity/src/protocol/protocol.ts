@@ -1,5 +1,5 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
-import { isProblem, type NodeExchange } from '@platform/sdk';
+import { BoundedMap, isProblem, type NodeExchange } from '@platform/sdk';
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { PollPace } from '../approvals/poll-pace.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
@@ -63,7 +63,7 @@ export interface ProtocolParts extends Omit<ConfigurationParts, 'ctx'> {
 export class Protocol {
   readonly #ctx: Ctx;
   readonly #parts: ProtocolParts;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new BoundedMap<string, Running>(MAX_PROVIDERS);
   readonly #peers = new WeakMap<IncomingMessage, Peer>();
   readonly #logout: RelyingPartyLogout;
 
@@ -187,9 +187,7 @@ export class Protocol {
     // By realm and host: a host that moves to another environment must not keep the old one's provider.
     const key = `${realm.env_id} ${realm.host}`;
     const running = this.#running.get(key) ?? this.#make(realm);
-    this.#running.delete(key);
     this.#running.set(key, running);
-    if (this.#running.size > MAX_PROVIDERS) this.#running.delete(this.#running.keys().next().value as string);
     return running;
   }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { Ctx } from '../context.ts';
 import { fetchOutside } from '../outside.ts';
@@ -31,7 +32,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
  */
 export class UpstreamProtocol {
   readonly #ctx: Ctx;
-  readonly #known = new Map<string, { at: number; document: Discovered }>();
+  readonly #known = new BoundedMap<string, { at: number; document: Discovered }>(KNOWN);
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -47,9 +48,7 @@ export class UpstreamProtocol {
     for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
       if (!this.#acceptable(document[name])) throw this.#away(new Error(`${name} is no address to go to`));
     }
-    this.#known.delete(issuer);
     this.#known.set(issuer, { at: now, document: document as Discovered });
-    if (this.#known.size > KNOWN) this.#known.delete(this.#known.keys().next().value as string);
     return document as Discovered;
   }
 

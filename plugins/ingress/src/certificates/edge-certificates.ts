@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import * as x509 from '@peculiar/x509';
-import { isProblem } from '@platform/sdk';
+import { BoundedMap, isProblem } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { Mapping } from '../host-mappings.ts';
 import { bootstrapCertificate, edgeKey } from './bootstrap-certificate.ts';
@@ -36,7 +36,7 @@ export class EdgeCertificates {
   readonly #own: string;
   readonly #held = new Map<string, Held>();
   readonly #fetching = new Map<string, Promise<SecureContext | undefined>>();
-  readonly #later = new Map<string, number>();
+  readonly #later = new BoundedMap<string, number>(MOST_WAITS);
   #bootstrap: { context: SecureContext; expiresAt: number } | undefined;
   /** The authority has answered: from then on a missing certificate is an error, not a beginning. */
   #healthy = false;
@@ -186,9 +186,7 @@ export class EdgeCertificates {
   }
 
   #wait(hostname: string, ms: number): void {
-    this.#later.delete(hostname);
     this.#later.set(hostname, this.#now() + ms);
-    if (this.#later.size > MOST_WAITS) this.#later.delete(this.#later.keys().next().value as string);
   }
 
   #now(): number {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 interface Bucket {
   tokens: number;
   at: number;
@@ -10,7 +11,7 @@ const MOST = 100_000;
  * goes first.
  */
 export class RequestRates {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new BoundedMap<string, Bucket>(MOST);
   #refused = 0;
 
   get figures(): { readonly rate_buckets: number; readonly rate_limited_total: number } {
@@ -24,9 +25,7 @@ export class RequestRates {
     const bucket = known ?? { tokens: burst, at: now };
     bucket.tokens = Math.min(burst, bucket.tokens + (Math.max(0, now - bucket.at) * rps) / 1_000);
     bucket.at = now;
-    if (known) this.#buckets.delete(party);
     this.#buckets.set(party, bucket);
-    if (this.#buckets.size > MOST) this.#buckets.delete(this.#buckets.keys().next().value as string);
     if (bucket.tokens < 1) {
       this.#refused += 1;
       return false;

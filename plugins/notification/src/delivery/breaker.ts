@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 const OPEN_MS = 30_000;
 const AFTER = 2;
 const MOST = 5_000;
@@ -10,7 +11,7 @@ interface Known {
 
 /** Providers that did not answer are asked by one try at a time for a while, so that nobody waits for them (H-26). */
 export class Breaker {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new BoundedMap<string, Known>(MOST);
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -32,8 +33,6 @@ export class Breaker {
 
   silent(id: string): void {
     const failures = (this.#known.get(id)?.failures ?? 0) + 1;
-    this.#known.delete(id);
     this.#known.set(id, { failures, openUntil: this.#now() + OPEN_MS, trying: false });
-    if (this.#known.size > MOST) this.#known.delete(this.#known.keys().next().value as string);
   }
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '@platform/sdk';
 import type { Resolved } from '../../contract/schema/resolver.ts';
 import type { Ctx } from '../context.ts';
 import { DOMAINS_VERSION } from '../domain-changes.ts';
@@ -21,8 +22,8 @@ const MAX_ABSENT = 10_000;
 export class HostIndex {
   readonly #ctx: Pick<Ctx, 'kv' | 'clock'>;
   readonly #lookup: Pick<HostLookup, 'find'>;
-  readonly #found = new Map<string, Entry>();
-  readonly #absent = new Map<string, Entry>();
+  readonly #found = new BoundedMap<string, Entry>(MAX_FOUND);
+  readonly #absent = new BoundedMap<string, Entry>(MAX_ABSENT);
   readonly #looking = new Map<string, Promise<Entry>>();
 
   constructor(ctx: Pick<Ctx, 'kv' | 'clock'>, lookup: Pick<HostLookup, 'find'>) {
@@ -66,9 +67,7 @@ export class HostIndex {
   }
 
   #keep(hostname: string, entry: Entry): Entry {
-    const [entries, limit] = entry.found ? [this.#found, MAX_FOUND] : [this.#absent, MAX_ABSENT];
-    entries.set(hostname, entry);
-    if (entries.size > limit) entries.delete(entries.keys().next().value as string);
+    (entry.found ? this.#found : this.#absent).set(hostname, entry);
     return entry;
   }
 }

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import type { NodeExchange } from '@platform/sdk';
+import { BoundedMap, type NodeExchange } from '@platform/sdk';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 
 type PeerOf = (context: KoaContextWithOIDC) => NodeExchange['peer'];
 
 const MAX_CERTIFICATES = 1_000;
-const certificates = new Map<string, X509Certificate>();
+const certificates = new BoundedMap<string, X509Certificate>(MAX_CERTIFICATES);
 
 /** Parsing a post-quantum certificate costs more than signing a token; a connection shows the same one every time. */
 function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): X509Certificate {
@@ -13,7 +13,6 @@ function certificateOf({ thumbprint, pem }: NonNullable<NodeExchange['peer']>): 
   if (!known) {
     known = new X509Certificate(pem);
     certificates.set(thumbprint, known);
-    if (certificates.size > MAX_CERTIFICATES) certificates.delete(certificates.keys().next().value as string);
   }
   return known;
 }
