@@ -1,18 +1,20 @@
 import { reasonOf } from '@platform/sdk';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { printRoles } from '../storage/schema/service-schema.ts';
 import { checkManifest } from './plugin/checks/checks.ts';
 import { formatFinding } from './plugin/checks/finding.ts';
 import { ConfigError, EXIT_CONFIG, KERNEL_CONFIG, readConfig } from './boot/configuration.ts';
 import { Host } from './host.ts';
 import { explainKeys } from './keys/key-settings.ts';
-import { readPlugin } from './plugin/loader.ts';
+import { importPlugin, readPlugin } from './plugin/loader.ts';
 import { migrateAll } from './boot/migrate-all.ts';
 import { hostOptions } from './boot/options.ts';
 import { takeSteps, thisMachine, trustSteps } from './machine/trust-install.ts';
 
 type Command = (args: readonly string[]) => Promise<void>;
+const PLUGINS = fileURLToPath(new URL('../../plugins/', import.meta.url));
 const out = (text: string) => process.stdout.write(`${text}\n`);
 
 /** The commands of `platform`, each of which ends by itself or on a signal. */
@@ -20,10 +22,20 @@ export const commands: Readonly<Record<string, Command>> = {
   run: args => runHost(args),
 
   check: async ([directory = '.']) => {
-    const { manifest } = await readPlugin(directory);
-    const findings = checkManifest(manifest, await platformManifests());
+    const found = await readPlugin(directory);
+    const { manifest } = found;
+    const outside = !resolve(directory).startsWith(PLUGINS);
+    const known = new Map(await platformManifests());
+    if (!outside) known.delete(manifest.id);
+    const findings = checkManifest(manifest, known, { outside });
     for (const finding of findings) out(formatFinding(finding));
-    if (findings.some(({ id }) => id.startsWith('E'))) process.exitCode = 1;
+    // What a start would refuse of the code beside it: calls that the contract does not name, another contract than this one.
+    const refused = await importPlugin(found).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    if (refused !== undefined) out(refused);
+    if (refused !== undefined || findings.some(({ id }) => id.startsWith('E'))) process.exitCode = 1;
     else
       out(`${manifest.id}: ${Object.keys(manifest.routes).length} routes, ${Object.keys(manifest.events).length} events, nothing to mend`);
   },

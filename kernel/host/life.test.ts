@@ -148,7 +148,7 @@ describe('a plugin folder', () => {
       }),
     );
     expect(drifting.manifest).toMatchObject({ id: 'tiny', vertical: 'lab', version: '1.2.3', sdk: 1 });
-    await expect(importPlugin(drifting)).rejects.toThrow('E001 tiny');
+    await expect(importPlugin(drifting)).rejects.toThrow('E060 tiny');
     const calling = await readPlugin(
       folder('calls', {
         'package.json': described,

@@ -79,13 +79,13 @@ export async function readPlugin(directory: string): Promise<FoundPlugin & { rea
   return { directory, contract, manifest: manifestOf(contract, described?.version ?? '0.0.0'), entry };
 }
 
-/** Imports the plugin's code and requires that it speaks of the very contract that was checked (E001, drift). */
+/** Imports the plugin's code and requires that it speaks of the very contract that was checked (E060, drift). */
 export async function importPlugin(found: FoundPlugin): Promise<AnyPlugin> {
   const module = (await import(pathToFileURL(found.entry).href)) as { default?: AnyPlugin };
   const plugin = module.default;
   if (!plugin || typeof plugin.setup !== 'function') throw new Error(`${found.entry} has no default export made by definePlugin`);
   if (JSON.stringify(manifestOf(plugin.contract, found.manifest.version)) !== JSON.stringify(found.manifest))
-    throw new Error(`E001 ${found.manifest.id}: the code carries another contract than the one that was checked`);
+    throw new Error(`E060 ${found.manifest.id}: the code carries another contract than the one that was checked`);
   const undeclared = Object.values(plugin.uses as Record<string, AnyContract>)
     .map(({ base }) => base.id)
     .filter(id => ![found.manifest.uses, ...Object.values(found.manifest.workloads)].some(needs => id in needs));

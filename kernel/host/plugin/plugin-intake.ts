@@ -79,9 +79,7 @@ export async function readVertical(
   forgive(failed, directory);
   try {
     const plugin = await readBehindWalls(directory);
-    refuseFindings(plugin.manifest, known);
-    if (plugin.manifest.vertical === 'platform')
-      throw new Error("E006 a plugin from outside cannot belong to 'platform'   Set `vertical` to your own name.");
+    refuseFindings(plugin.manifest, known, { outside: true });
     return plugin;
   } catch (error) {
     failed.push({ plugin: directory, reason: reasonOf(error) });
@@ -96,8 +94,8 @@ export function forgive(failed: FailedPlugin[], plugin: string): void {
 }
 
 /** Throws with everything that is wrong with a manifest. */
-export function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>): void {
-  const errors = checkManifest(manifest, known).filter(({ id }) => id.startsWith('E'));
+export function refuseFindings(manifest: Manifest, known: ReadonlyMap<string, Manifest>, from: { outside?: boolean } = {}): void {
+  const errors = checkManifest(manifest, known, from).filter(({ id }) => id.startsWith('E'));
   if (errors.length > 0) throw new Error(errors.map(formatFinding).join('\n'));
 }
 

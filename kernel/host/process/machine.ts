@@ -64,8 +64,7 @@ export function machineOf(options: HostOptions, parts: MachineParts): LocalProce
     read: async directory => {
       const plugin = await readBehindWalls(directory);
       const known = new Map([...platform, ...others, ...verticals].map(({ manifest }) => [manifest.id, manifest]));
-      refuseFindings(plugin.manifest, known);
-      if (plugin.manifest.vertical === 'platform') throw new Error("E006 a plugin from outside cannot belong to 'platform'");
+      refuseFindings(plugin.manifest, known, { outside: true });
       return verticalService(plugin);
     },
     invite: async (ip, services) => {

@@ -30,6 +30,11 @@ test('a manifest without a fault has no finding, as platform service and as vert
   expect(checkManifest(lab())).toEqual([]);
 });
 
+test('E006 a plugin from outside that says it is of the platform is told so before a start', () => {
+  expect(checkManifest(good, new Map([['probe', good]]), { outside: true })).toMatchObject([{ id: 'E006', where: 'probe.vertical' }]);
+  expect(checkManifest(lab(), new Map(), { outside: true })).toEqual([]);
+});
+
 describe('each fault has its number, its place, what is wrong and what to do', () => {
   const sysManifest = { ...good, id: 'sys', actions: { 'sys:read': { title: 'Read' } } } as Manifest;
   test.each<[string, string, Manifest, Map<string, Manifest>?]>([

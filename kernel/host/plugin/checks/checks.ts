@@ -10,11 +10,20 @@ import { checkWork } from './work-checks.ts';
 
 const SERVICE = /^[a-z][a-z0-9]{0,30}$/;
 
-/** Runs every check on a manifest; the kernel refuses to load on any `E`, and only warns on `W`. */
-export function checkManifest(manifest: Manifest, known: ReadonlyMap<string, Manifest> = new Map()): Finding[] {
+/**
+ * Runs every check on a manifest; the kernel refuses to load on any `E`, and only warns on `W`. `outside`: it comes from somebody else, and
+ * not with the platform.
+ */
+export function checkManifest(
+  manifest: Manifest,
+  known: ReadonlyMap<string, Manifest> = new Map(),
+  { outside = false }: { outside?: boolean } = {},
+): Finding[] {
   const findings: Finding[] = [];
   const add: AddFinding = (id, where, what, fix) => void findings.push({ id, where: `${manifest.id}.${where}`, what, fix });
   checkNames(manifest, known, add);
+  if (outside && manifest.vertical === 'platform')
+    add('E006', 'vertical', "A plugin from outside cannot belong to 'platform'.", 'Set `vertical` to your own name.');
   checkEvents(manifest, known, add);
   checkNeeds(manifest, known, add);
   checkRoutes(manifest, add);

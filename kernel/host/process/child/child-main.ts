@@ -77,7 +77,7 @@ function walledService(directory: string, only: string, bootstrap: Bootstrap): L
   const plugin = async () => {
     const found = await readPlugin(directory);
     if (JSON.stringify(found.manifest) !== JSON.stringify(manifest))
-      throw new Error(`E001 ${only}: its folder holds another contract than the one that was checked`);
+      throw new Error(`E060 ${only}: its folder holds another contract than the one that was checked`);
     return importPlugin(found);
   };
   return { plugin, manifest, ...settingsOf(manifest, bootstrap) };
