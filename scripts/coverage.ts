@@ -6,8 +6,8 @@ import type { ContractCoverage } from '@platform/testing';
 /*
  * Adds up what all test files have seen of every contract, and fails where a promise was seen by none: a route that never answered, a
  * problem that nobody was refused with, an event that never reached the bus, a change that left no entry in the audit trail (house 19).
- * What a plugin excepts stands in its own `test/coverage.json`, under its reason; one that is not
- * needed any more is told of.
+ * What a plugin excepts stands in its own `test/coverage.json`, under its reason; one that
+ * is not needed any more is told of.
  */
 
 const KINDS = ['routes', 'problems', 'events', 'audits'] as const;

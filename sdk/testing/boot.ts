@@ -39,6 +39,8 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
   /** By service: the one under test, and those beside it. */
   readonly #coverages = new Map<string, Coverage>();
   readonly #events: TestBus;
+  /** Whether what was seen has been left for the sum of all test files. */
+  #left = false;
   #pool: PostgresPool | undefined;
   #relays: Readonly<Record<'database' | 'key-value', CuttingProxy>> | undefined;
 
@@ -270,10 +272,11 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using _owned = this.#owned;
-    const folder = process.env['PLATFORM_COVERAGE'];
-    if (folder) for (const coverage of this.#coverages.values()) coverage.leave(folder);
-    this.#coverages.clear();
+    // A drain sends what the outbox still holds: that is seen too.
     await this.process?.drain();
+    const folder = process.env['PLATFORM_COVERAGE'];
+    if (folder && !this.#left) for (const coverage of this.#coverages.values()) coverage.leave(folder);
+    this.#left = true;
   }
 }
 
