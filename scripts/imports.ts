@@ -43,7 +43,6 @@ const CONTEXT_PARTS = [
   'host/platform-calls',
   'host/platform-process',
   'http/doors/',
-  'http/foreign-schema',
   'http/route-table',
   'http/schema',
   'http/service-app',

@@ -108,8 +108,11 @@ describe(`a tenant from its look to its end, ${MODE}`, () => {
     await expect.poll(() => preview.evaluate(element => getComputedStyle(element).fontFamily)).toContain('Georgia');
     await ada.getByText('this environment', { exact: true }).waitFor();
     await shot('branding');
+    // The word of the save before may still be on screen: the answer says that this one is done.
+    const answered = ada.waitForResponse(response => response.url().includes('branding') && response.request().method() !== 'GET');
     await ada.getByRole('button', { name: 'Save branding' }).click();
-    await ada.getByText('Branding saved').waitFor();
+    expect((await answered).ok()).toBe(true);
+    await ada.getByText('Branding saved').last().waitFor();
   });
 
   test('4 who can do something here is asked on a page, and unfinished work has one', async () => {
