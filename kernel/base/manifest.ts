@@ -35,6 +35,7 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     inbox: base.inbox,
     firstSteps: base.firstSteps,
     capabilities: base.capabilities ?? [],
+    folders: base.folders ?? [],
     waivers: base.waivers ?? {},
     aliases: base.aliases ?? {},
     hosts: base.hosts ?? [],

@@ -46,6 +46,8 @@ export { boundedBytes, callBack } from './src/call-back.ts';
 export type { CallBack, CalledBack } from './src/call-back.ts';
 export type { CronTimes } from './src/context/work/cron-times.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
+export { readOptional } from './src/files/optional-file.ts';
+export { replaceFile, replaceFiles } from './src/files/replaced-file.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
 export { announced, isHopByHop, mayTrail } from './src/wire/hop-by-hop.ts';
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';

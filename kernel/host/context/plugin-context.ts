@@ -52,7 +52,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
     limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),
     lock: locksOf(parts.kv, manifest.id, parts.log),
-    files: { directory: () => ownFolder(parts.platform.dataDir, manifest.id) },
+    files: { directory: name => ownFolder(parts.platform.dataDir, manifest, name) },
     kv: capability(manifest, 'key-value', parts.kv),
     backends: capability(manifest, 'backends', parts.pools.facade(parts.workloadOf)),
     authority: capability(manifest, 'authority', parts.authority ?? ({} as SigningAuthority)),
@@ -113,9 +113,10 @@ function declaredProblem(manifest: Manifest, code: string, more: ConstructorPara
   );
 }
 
-/** `<data>/files/{service}`. Service ids are of a-z and 0-9, so that none leads anywhere else (check E002). */
-function ownFolder(dataDir: string, service: string): string {
-  const folder = join(dataDir, 'files', service);
+/** `<data>/files/{service}`, or a declared one. Names are of a-z, 0-9 and hyphens, so that none leads anywhere else (E002, E062). */
+function ownFolder(dataDir: string, { id, folders }: Manifest, name?: string): string {
+  if (name !== undefined && !folders.includes(name)) throw new Error(`${id} declares no folder ${name}`);
+  const folder = name === undefined ? join(dataDir, 'files', id) : join(dataDir, name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
 }

@@ -35,6 +35,7 @@ export const certificateAuthority = defineContract({
   placement: { tier: 2, singleton: true, outbox_poll_s: 5 },
   essential: true,
   capabilities: ['key-value', 'authority'],
+  folders: ['accounts', 'certificates', 'issued', 'orders'],
   config: Type.Object({
     leafDays: Type.Integer({
       env: 'PLATFORM_ACME_LEAF_DAYS',

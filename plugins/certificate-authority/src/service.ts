@@ -30,13 +30,14 @@ const TOKEN = /^[A-Za-z0-9_-]{16,128}$/;
 
 /** The parts of the authority, each made once and in order. */
 export async function openService(ctx: Ctx) {
-  const { dataDir, domain } = ctx.platform;
+  const { domain } = ctx.platform;
+  const folder = (name: string) => ctx.files.directory(name);
   const now = () => ctx.clock.now();
   const suffixes = parseSuffixes(ctx.config.localDomains);
   const keys = await LogKeys.read(ctx.keys.log);
-  const store = new CertificateStore(dataDir);
-  const record = ctx.own(new IssuanceLog(dataDir, { keys, now, log: ctx.log }));
-  const [accounts, orders] = [new Accounts(dataDir), new Orders(dataDir, () => now().getTime())];
+  const store = new CertificateStore(folder('certificates'));
+  const record = ctx.own(new IssuanceLog(folder('issued'), { keys, now, log: ctx.log }));
+  const [accounts, orders] = [new Accounts(folder('accounts')), new Orders(folder('orders'), () => now().getTime())];
   const issuance = new Issuance(ctx, store, record);
   const announcer = ctx.own(new Announcer(ctx));
   const names = new PlatformNames(domain, workload => hostsOf(ctx, workload));

@@ -21,12 +21,12 @@ const facts = (n: number) => ({ event: 'issued', serial: String(n), names: ['x'.
 test('a log that is longer than what is read of it at once goes on after its last whole line', async () => {
   const path = join(home, 'issued', 'log.jsonl');
   {
-    await using log = await open(home);
+    await using log = await open(join(home, 'issued'));
     for (let n = 0; n < 40; n++) await log.add(facts(n));
   }
   await appendFile(path, `{"half":"${'y'.repeat(70_000)}`);
   {
-    await using log = await open(home);
+    await using log = await open(join(home, 'issued'));
     expect(log.seq).toBe(40);
     await log.add(facts(40));
   }
@@ -40,6 +40,6 @@ test('a log that is longer than what is read of it at once goes on after its las
 
 test('a log that is there and cannot be read stops the start: begun anew, it would fork its chain', async () => {
   const other = join(home, 'other');
-  await mkdir(join(other, 'issued', 'log.jsonl'), { recursive: true });
+  await mkdir(join(other, 'log.jsonl'), { recursive: true });
   await expect(open(other)).rejects.toThrow('EISDIR');
 });

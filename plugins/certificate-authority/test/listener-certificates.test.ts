@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { X509Certificate } from 'node:crypto';
 import { as } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -157,7 +158,7 @@ describe('revocation', () => {
   test('H-02 what was revoked before a restart is still revoked after it', async () => {
     const { json } = await world.mint({ service_name: 'func' }, { workload: 'func' });
     await world.revoke(json['certificate_id'] as string);
-    const store = new CertificateStore(world.stores.dataDir);
+    const store = new CertificateStore(join(world.stores.dataDir, 'certificates'));
     await store.load();
     expect(store.revoked(new Date()).map(({ thumbprint }) => thumbprint)).toContain(json['thumbprint']);
   });

@@ -18,6 +18,7 @@ export const gateway = defineContract({
   placement: { tier: 50 },
   essential: true,
   capabilities: ['key-value', 'backends'],
+  folders: ['bff'],
   uses: { sys: ['sys:read', 'sys:instances:read', 'sys:invitations:check'], auth: ['auth:membership:read'] },
   workloads: {
     /** Acts for people in other environments (GWY-072). */

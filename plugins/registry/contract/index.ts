@@ -25,6 +25,7 @@ export const registry = defineContract({
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
   workloads: { post: { post: ['post:write'] } },
   capabilities: ['key-value', 'policy-store', 'backends'],
+  folders: ['audit'],
   config: Type.Object({
     auditRetentionDays: Type.Integer({
       env: 'PLATFORM_SYS_AUDIT_RETENTION_DAYS',

@@ -23,6 +23,7 @@ export const supervisor = defineContract({
     policy: { bus: ['bus:consume'] },
   },
   capabilities: ['key-value', 'backends', 'processes'],
+  folders: ['machines'],
   config: Type.Object({
     maxRestarts: Type.Integer({
       env: 'PLATFORM_CAPTAIN_MAX_RESTARTS',

@@ -47,6 +47,7 @@ describe('a module kit', () => {
       machine: { invite, ip: '10.0.0.1' },
       samples: new HostSamples(kv),
       dataDir,
+      directory: join(dataDir, 'machines'),
       envFile,
       log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
     };

@@ -177,6 +177,9 @@ describe('each fault has its number, its place, what is wrong and what to do', (
       'probe.pages.things.live',
       broken(draft => Object.assign(draft['pages']?.['things'] as object, { live: ['platform:probe:no:such'] })),
     ],
+    ['E062', 'probe.folders.../ca', broken(draft => Object.assign(draft, { folders: ['../ca'] }))],
+    ['E062', 'probe.folders.keys', broken(draft => Object.assign(draft, { folders: ['keys'] }))],
+    ['E062', 'probe.folders.mine', lab(draft => Object.assign(draft, { folders: ['mine'] }))],
     ['E061', 'probe.keys.box.use', broken(draft => Object.assign(draft, { keys: { box: { use: 'sign', description: 'x' } } }))],
     ['E061', 'probe.keys.box.description', broken(draft => Object.assign(draft, { keys: { box: { use: 'seal' } } }))],
     [

@@ -31,7 +31,7 @@ export function checkManifest(
   checkMetrics(manifest, add);
   checkPages(manifest, known, add);
   checkFields(manifest, add);
-  checkSettings(manifest, add);
+  checkSettings(manifest, known, add);
   return findings;
 }
 

@@ -1,8 +1,8 @@
 import type { Manifest } from '../../../base/manifest.ts';
 import type { AddFinding } from './finding.ts';
 
-/** Settings, keys, and the tables that go with an environment (E060, E061, E080, E081). */
-export function checkSettings(manifest: Manifest, add: AddFinding): void {
+/** Settings, keys, and the tables that go with an environment (E060 to E062, E080, E081). */
+export function checkSettings(manifest: Manifest, known: ReadonlyMap<string, Manifest>, add: AddFinding): void {
   const platform = manifest.vertical === 'platform';
   const prefix = platform ? 'PLATFORM_' : `${manifest.vertical.toUpperCase()}_`;
   const ends = { ...manifest.onEnvironmentDeleted?.purge, ...manifest.onEnvironmentDeleted?.keep };
@@ -58,5 +58,23 @@ export function checkSettings(manifest: Manifest, add: AddFinding): void {
         add('E061', `keys.${name}`, `The setting ${setting} is not one of this plugin's own.`, `Start it with '${prefix}'.`);
     if (key.file !== undefined && !/^[a-z0-9][a-z0-9.-]{0,63}$/.test(key.file))
       add('E061', `keys.${name}.file`, `"${key.file}" is no name of a file.`, 'Use a-z, 0-9, full stops and hyphens, or leave it out.');
+  }
+  checkFolders(manifest, known, add);
+}
+
+/** Folders of the kernel's own below the data folder. */
+const KERNEL_FOLDERS = ['ca', 'captain', 'files', 'keys', 'kv', 'logs', 'pg', 'plugins', 'releases', 'run', 'verticals'];
+
+/** A folder has one owner (E062). */
+function checkFolders(manifest: Manifest, known: ReadonlyMap<string, Manifest>, add: AddFinding): void {
+  for (const name of manifest.folders ?? []) {
+    const where = `folders.${name}`;
+    if (manifest.vertical !== 'platform')
+      add('E062', where, 'Only a service of the platform names its folders.', 'Leave it out and use `ctx.files.directory()`.');
+    if (!/^[a-z][a-z0-9-]{0,30}$/.test(name)) add('E062', where, `"${name}" is no name of a folder.`, 'Use a-z, 0-9 and hyphens.');
+    const owner = KERNEL_FOLDERS.includes(name)
+      ? 'the kernel'
+      : [...known.values()].find(({ id, folders }) => id !== manifest.id && folders?.includes(name))?.id;
+    if (owner !== undefined) add('E062', where, `The folder "${name}" belongs to ${owner}.`, 'Choose another name.');
   }
 }

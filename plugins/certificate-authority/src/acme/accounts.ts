@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { RecordFolder } from '../store/record-folder.ts';
 
@@ -22,8 +21,8 @@ export class Accounts {
   readonly #byKey = new Map<string, string>();
   readonly #keys = new WeakMap<JWK, KeyObject>();
 
-  constructor(dataDir: string) {
-    this.#folder = new RecordFolder(join(dataDir, 'accounts'));
+  constructor(directory: string) {
+    this.#folder = new RecordFolder(directory);
   }
 
   load(): Promise<void> {

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type { Classification, Identifier } from '../issuance/identifiers.ts';
 import { RecordFolder } from '../store/record-folder.ts';
 import { newestOf } from './accounts.ts';
@@ -68,8 +67,8 @@ export class Orders {
   readonly #now: () => number;
   #answerTo: (token: string) => string | undefined = () => undefined;
 
-  constructor(dataDir: string, now: () => number) {
-    this.#folder = new RecordFolder(join(dataDir, 'orders'));
+  constructor(directory: string, now: () => number) {
+    this.#folder = new RecordFolder(directory);
     this.#now = now;
   }
 

@@ -1,7 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readOptional } from '../store/optional-file.ts';
-import { replaceFile, replaceFiles } from '../store/record-folder.ts';
+import { readOptional, replaceFile, replaceFiles } from '@platform/sdk';
 
 /** Metadata of one issued certificate (CA-045); the key of a client certificate is never kept. */
 export interface CertificateMeta {
@@ -36,8 +35,8 @@ export class CertificateStore {
   readonly #byThumbprint = new Map<string, string>();
   readonly #replaced = new Set<string>();
 
-  constructor(dataDir: string) {
-    this.#directory = join(dataDir, 'certificates');
+  constructor(directory: string) {
+    this.#directory = directory;
   }
 
   async load(): Promise<void> {

@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '@platform/sdk';
-import { readOptional } from '../store/optional-file.ts';
-import { replaceFile } from '../store/record-folder.ts';
+import { type Logger, readOptional, replaceFile } from '@platform/sdk';
 import type { LogKeys } from './log-keys.ts';
 
 /** What the log says of one act: a certificate was issued, taken over from the kernel's own start, or revoked. */
@@ -73,9 +71,9 @@ export class IssuanceLog implements AsyncDisposable {
   #signed = 0;
   #signedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(dataDir: string, { keys, now, log }: { keys: LogKeys; now: () => Date; log: Logger }) {
+  constructor(directory: string, { keys, now, log }: { keys: LogKeys; now: () => Date; log: Logger }) {
     this.#log = log;
-    this.#directory = join(dataDir, 'issued');
+    this.#directory = directory;
     this.#keys = keys;
     this.#now = now;
   }

@@ -1,8 +1,6 @@
-import { BoundedMap } from '@platform/sdk';
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { BoundedMap, readOptional, replaceFile } from '@platform/sdk';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readOptional } from './optional-file.ts';
 
 const ID = /^[0-9a-f-]{36}$/;
 const AT_ONCE = 32;
@@ -59,25 +57,4 @@ export class RecordFolder<T extends object> {
   #keep(id: string, record: T): void {
     this.#recent.set(id, record);
   }
-}
-
-/** Temporary file, fsync, rename: a crash leaves the old or the new content, never half (G-ACME-01). */
-export const replaceFile = (path: string, content: string): Promise<void> => replaceFiles([[path, content]]);
-
-/** Several files, each whole or not at all; they take their places in this order. */
-export async function replaceFiles(files: readonly (readonly [path: string, content: string])[]): Promise<void> {
-  const written = await Promise.all(
-    files.map(async ([path, content]) => {
-      const temporary = `${path}.${randomUUID().slice(0, 8)}.tmp`;
-      const file = await open(temporary, 'w', 0o600);
-      try {
-        await file.writeFile(content);
-        await file.datasync();
-      } finally {
-        await file.close();
-      }
-      return { temporary, path };
-    }),
-  );
-  for (const { temporary, path } of written) await rename(temporary, path);
 }

@@ -1,8 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK } from 'jose';
-import { replaceFile } from '../store/record-folder.ts';
-import { readOptional } from '../store/optional-file.ts';
+import { readOptional, replaceFile } from '@platform/sdk';
 
 interface Kept {
   readonly directory: string;

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { type Issuer, isRefusal, type TokenAnswer } from '../issuer.ts';
 
@@ -26,7 +27,6 @@ export class Delegator {
   readonly #issuer: Issuer;
   /** The platform's own identity host: workloads are clients there and nowhere else. */
   readonly host: string;
-  readonly #file: string;
   #clientId: string | undefined;
   #registering: Promise<string> | undefined;
   #own: Held | undefined;
@@ -37,7 +37,6 @@ export class Delegator {
     this.#ctx = ctx;
     this.#issuer = issuer;
     this.host = `auth.ops.sys.${ctx.platform.domain}`;
-    this.#file = join(ctx.platform.dataDir, 'bff', 'delegator.json');
   }
 
   /** Registers, and goes on trying in the background: the gateway serves meanwhile. */
@@ -138,9 +137,14 @@ export class Delegator {
     }
   }
 
+  /** The folder is asked for at each use: one that cannot be made is a file that cannot be written, and the gateway goes on. */
+  #file(): string {
+    return join(this.#ctx.files.directory('bff'), 'delegator.json');
+  }
+
   async #kept(): Promise<string | undefined> {
     try {
-      const { client_id: clientId, issuer } = JSON.parse(await readFile(this.#file, 'utf8')) as Record<string, unknown>;
+      const { client_id: clientId, issuer } = JSON.parse(await readFile(this.#file(), 'utf8')) as Record<string, unknown>;
       return clientId === CLIENT && issuer === this.#issuer.identifier(this.host) ? clientId : undefined;
     } catch {
       // Nothing readable is there: registering again makes it.
@@ -166,26 +170,18 @@ export class Delegator {
   }
 
   async #keep(clientId: string): Promise<void> {
-    const temporary = `${this.#file}.${this.#ctx.platform.newId()}`;
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 });
-    try {
-      await writeFile(
-        temporary,
-        JSON.stringify({
-          client_id: clientId,
-          issuer: this.#issuer.identifier(this.host),
-          registered_at: this.#ctx.clock.now().toISOString(),
-        }),
-        { mode: 0o600, flag: 'wx' },
-      );
-      await rename(temporary, this.#file);
-    } finally {
-      await rm(temporary, { force: true });
-    }
+    await replaceFile(
+      this.#file(),
+      JSON.stringify({
+        client_id: clientId,
+        issuer: this.#issuer.identifier(this.host),
+        registered_at: this.#ctx.clock.now().toISOString(),
+      }),
+    );
   }
 
   async #forget(): Promise<void> {
     this.#clientId = undefined;
-    await rm(this.#file, { force: true });
+    await rm(this.#file(), { force: true });
   }
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { AuditListing } from '../audit/audit-listing.ts';
 import { AuditRetention } from '../audit/audit-retention.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
@@ -21,7 +20,7 @@ async function sayWhatWitnessMissed(ctx: Ctx, witness: AuditWitness): Promise<vo
   const [signed] = await ctx.db.sql<object[]>`select 1 from audit_anchors limit 1`;
   if (signed)
     ctx.log.error(
-      { alert: 'sys.audit.witness_begun', file: join(ctx.platform.dataDir, 'audit', 'witness.db') },
+      { alert: 'sys.audit.witness_begun', file: witness.path },
       'the witness of the audit trail was made anew: it cannot tell what was put back before; restore its file unless this machine is new',
     );
 }
@@ -29,7 +28,7 @@ async function sayWhatWitnessMissed(ctx: Ctx, witness: AuditWitness): Promise<vo
 /** The audit trail: what is written, how it is proven, read, watched and forgotten. */
 export async function auditParts(ctx: Ctx, { access }: { access: Access }) {
   const keys = await AuditKeys.open(ctx);
-  const witness = ctx.own(AuditWitness.open(join(ctx.platform.dataDir, 'audit'), ctx.clock.now()));
+  const witness = ctx.own(AuditWitness.open(ctx.files.directory('audit'), ctx.clock.now()));
   await sayWhatWitnessMissed(ctx, witness);
   const audit = new AuditTrail(ctx, new AuditChain(ctx));
   return {

@@ -28,12 +28,12 @@ export class LocalProvisioner implements Provisioner {
   constructor({
     machine,
     samples,
-    dataDir,
+    directory,
     envFile,
-  }: { machine: Pick<ProcessHost, 'invite' | 'hostCommand' | 'ip'>; samples: HostSamples; dataDir: string; envFile: string }) {
+  }: { machine: Pick<ProcessHost, 'invite' | 'hostCommand' | 'ip'>; samples: HostSamples; directory: string; envFile: string }) {
     this.#machine = machine;
     this.#samples = samples;
-    this.#directory = join(dataDir, 'machines');
+    this.#directory = directory;
     this.#envFile = envFile;
   }
 

@@ -33,6 +33,8 @@ interface ModuleKitParts {
   readonly machine: Pick<ProcessHost, 'invite' | 'ip'>;
   readonly samples: HostSamples;
   readonly dataDir: string;
+  /** Where a machine has its folder. */
+  readonly directory: string;
   readonly envFile: string;
   readonly log: Logger;
   /** Folders to look for the program in; those of PATH when absent. */
@@ -50,7 +52,7 @@ export class ModuleKitProvisioner implements Provisioner {
 
   constructor(parts: ModuleKitParts) {
     this.#parts = parts;
-    this.#home = join(parts.dataDir, 'machines');
+    this.#home = parts.directory;
   }
 
   unable(): string | undefined {

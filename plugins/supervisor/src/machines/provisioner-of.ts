@@ -13,8 +13,9 @@ export function provisionerOf({ ctx, samples }: Supervisor): Provisioner | undef
   const { machineKit, machineEnvFile: envFile } = ctx.config;
   const { dataDir } = ctx.platform;
   if (machineKit === '') return undefined;
-  if (machineKit === 'local') return new LocalProvisioner({ machine: ctx.processes, samples, dataDir, envFile });
+  const directory = ctx.files.directory('machines');
+  if (machineKit === 'local') return new LocalProvisioner({ machine: ctx.processes, samples, directory, envFile });
   const shipped = join(KITS, machineKit);
   const module = /^[a-z-]+$/.test(machineKit) && existsSync(shipped) ? shipped : machineKit;
-  return new ModuleKitProvisioner({ module, machine: ctx.processes, samples, dataDir, envFile, log: ctx.log });
+  return new ModuleKitProvisioner({ module, machine: ctx.processes, samples, dataDir, directory, envFile, log: ctx.log });
 }

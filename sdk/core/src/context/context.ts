@@ -103,8 +103,11 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   limit(options: LimitOptions): Limit;
   /** One holder for all processes of the service, renewed while it works. */
   readonly lock: Lock;
-  /** A folder that is this service's own, of mode 0700, made when first asked for. It is on this machine alone, and part of a backup. */
-  readonly files: { directory(): string };
+  /**
+   * A folder that is this service's own, of mode 0700, made when first asked for; with a name, one of those that its contract declares
+   * (`folders`). It is on this machine alone, and part of a backup.
+   */
+  readonly files: { directory(name?: string): string };
   readonly kv: KeyValue;
   readonly backends: Backends;
   /** Signing, for the certificate authority alone (capability `authority`). */

@@ -114,6 +114,11 @@ interface Base {
   readonly rowSecurity?: readonly string[];
   /** Parts of the kernel beyond the ordinary; only platform services may ask. */
   readonly capabilities?: readonly ('key-value' | 'backends' | 'authority' | 'catalog' | 'policy-store' | 'processes')[];
+  /**
+   * Folders of the data folder that belong to this service, where a document fixes their names. Every service has one beside them without
+   * asking (`ctx.files`). Only platform services may declare any.
+   */
+  readonly folders?: readonly string[];
   /** Names of events that break the grammar, each with the decision that allows it (C3, C4). */
   readonly waivers?: Readonly<Record<string, string>>;
   /** Further paths of the kernel's own endpoints, where a document fixes them (G-K-05): `{ '/readiness': '/v1/readiness' }`. */

@@ -43,6 +43,7 @@ export interface Manifest {
   readonly inbox?: InboxDecl;
   readonly firstSteps?: FirstStep;
   readonly capabilities: readonly string[];
+  readonly folders: readonly string[];
   readonly waivers: Readonly<Record<string, string>>;
   readonly aliases: Readonly<Record<string, string>>;
   readonly hosts: readonly string[];

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -21,17 +20,19 @@ export class AuditWitness implements Disposable {
   readonly since: string;
   /** Made by this very start: whatever was seen before is not known. */
   readonly isNew: boolean;
+  readonly path: string;
   readonly #file: DatabaseSync;
 
-  private constructor(file: DatabaseSync, since: string, isNew: boolean) {
+  private constructor(path: string, file: DatabaseSync, since: string, isNew: boolean) {
+    this.path = path;
     this.#file = file;
     this.since = since;
     this.isNew = isNew;
   }
 
   static open(directory: string, now: Date): AuditWitness {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const file = new DatabaseSync(join(directory, 'witness.db'), { timeout: 1_000 });
+    const path = join(directory, 'witness.db');
+    const file = new DatabaseSync(path, { timeout: 1_000 });
     // Nobody waits for the disk: a mark that a power failure takes is made again from the next signature.
     file.exec(`
       pragma journal_mode = wal;
@@ -42,7 +43,7 @@ export class AuditWitness implements Disposable {
       create table if not exists begun (one integer primary key check (one = 1), since text not null)`);
     const { changes } = file.prepare('insert into begun values (1, ?) on conflict do nothing').run(now.toISOString());
     const { since } = file.prepare('select since from begun').get() as { since: string };
-    return new AuditWitness(file, since, changes > 0);
+    return new AuditWitness(path, file, since, changes > 0);
   }
 
   /** Marks of one environment behind a position, in their order. */
