@@ -17,6 +17,7 @@ export const KERNEL_PROBLEMS = {
   user_required: { status: 403, title: 'Only a person may call this', retry: 'never' },
   target_denied: { status: 403, title: 'This environment is not open to the caller', retry: 'never' },
   service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
+  action_not_found: { status: 404, title: 'No such action', retry: 'never' },
   not_found: { status: 404, title: 'Nothing is here', retry: 'never' },
   method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
   not_acceptable: { status: 406, title: 'No acceptable representation', retry: 'never' },

@@ -12,6 +12,7 @@ import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
 import { catalogActions } from './catalog-actions.ts';
+import type { Registration } from './context/actions/registered-actions.ts';
 import { operatorActions } from './operator-actions.ts';
 
 /*
@@ -119,6 +120,19 @@ export function environmentState(caller: ServiceCaller, workload: Workload) {
 export async function livingServices(caller: ServiceCaller, workload: Workload, signal: AbortSignal): Promise<readonly LivingService[]> {
   const answer = await ask(caller, workload, 'sys', 'listLives', { method: 'GET', path: '/v1/verticals/lives' }, { signal });
   return (answer as { items: LivingService[] }).items;
+}
+
+/** Every registered service with the actions that it offers by name, page by page. */
+export async function registrations(caller: ServiceCaller, workload: Workload): Promise<Registration[]> {
+  const all: Registration[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { limit: 200, ...(cursor ? { cursor } : {}) };
+    const page = await ask(caller, workload, 'sys', 'listVerticals', { method: 'GET', path: '/v1/verticals/services' }, { query });
+    const { items, next_cursor } = page as { items: Registration[]; next_cursor: string | null };
+    all.push(...items);
+    cursor = next_cursor;
+  }
+  return all;
 }
 
 /** Where the relay takes rows. */

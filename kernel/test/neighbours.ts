@@ -34,6 +34,14 @@ export const sys = defineContract({
     policyRemove: post('/v1/internal/policy/remove', { summary: 'Remove', gate: open, body: Type.Any(), returns: Type.Any() }),
     registerVertical: post('/v1/verticals/register', { summary: 'Register', gate: open, body: Type.Any(), returns: Type.Any() }),
     recordAudits: post('/v1/audit/batch', { summary: 'Audit', gate: open, body: Type.Any(), returns: Type.Any() }),
+    listVerticals: get('/v1/verticals/services', { summary: 'Registered', gate: open, query: { limit: Type.Any() }, returns: Type.Any() }),
+    tell: post('/v1/shops/{shop_id}/words', {
+      params: { shop_id: Type.String() },
+      summary: 'Tell',
+      gate: open,
+      body: Type.Any(),
+      returns: Type.Any(),
+    }),
     echo: get('/v1/echo', { summary: 'Echo', gate: open, returns: Type.Any() }),
   },
 });

@@ -27,7 +27,7 @@ const open = { public: 'Nothing here is a secret' } as const;
 export const probe = defineContract({
   id: 'probe',
   title: 'Probe',
-  uses: { sys: [], bus: [] },
+  uses: { sys: ['sys:read'], bus: [] },
   placement: { tier: 50 },
   actions: {
     'probe:things:read': { title: 'Read things', grants: 'read' },
@@ -107,6 +107,12 @@ export const probe = defineContract({
     readThing: get('/v1/things/{thing_id}', { params: ofThing, summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
     issue: post('/v1/issue', { summary: 'Shows a secret once', gate: 'probe:things:write', idempotency: 'secret', returns: Type.Any() }),
+    act: post('/v1/act', {
+      summary: 'Calls an action that was registered, for whoever asks',
+      gate: { any: ['probe:things:read', 'probe:work:run'] },
+      body: Type.Object({ action: Type.String(), params: Type.Any(), target: Type.Optional(Type.String()) }),
+      returns: Type.Any(),
+    }),
     run: post('/v1/run', { summary: 'Run', gate: 'probe:work:run', returns: Type.Any() }),
     signedIn: get('/v1/signed-in', {
       summary: 'Any signed-in person',

@@ -1,4 +1,4 @@
-import { type Context, definePlugin, reply } from '@platform/sdk';
+import { type Context, definePlugin, reply, type UserCaller } from '@platform/sdk';
 import { bus, sys } from './neighbours.ts';
 import { probe } from './probe-contract.ts';
 
@@ -95,6 +95,9 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
           readThing: async ({ params }) => thing(params.thing_id),
           figures: async () => ({ total: things.size }),
           run: async ({ caller }) => ({ subject: caller.subject, service: caller.service, bound: caller.bound }),
+          act: async ({ body: { action, params, target }, caller }) => ({
+            answer: await context.actions.run(action, { params, targetEnvId: target, onBehalfOf: caller as UserCaller }),
+          }),
           person: async ({ caller }) => ({ user: caller.userId }),
           boundOnly: async () => ({ ok: true }),
           targeted: async ({ targetEnvId }) => ({ target: targetEnvId }),

@@ -5,6 +5,15 @@ export { definePlugin } from './src/context/plugin.ts';
 export type { AnyPlugin, Plugin, PluginBehaviour } from './src/context/plugin.ts';
 export type { AtEnd } from './src/data/at-end.ts';
 export type { Backends, Forwarded, KeyValue, Sealed, SealedBox, SealedPlace } from './src/contract/capabilities.ts';
+export type {
+  ActionCall,
+  Actions,
+  CallBack,
+  CalledBack,
+  PermittedCall,
+  PlatformActions,
+  RegisteredAction,
+} from './src/request/actions.ts';
 export type { Catalog, LivingService } from './src/context/catalog.ts';
 export type { Context } from './src/context/context.ts';
 export type { Logger } from './src/context/logger.ts';
@@ -42,8 +51,6 @@ export { BoundedMap } from './src/bounded-map.ts';
 export { Batcher, type BatcherOptions } from './src/batcher.ts';
 export { brokenConstraint } from './src/broken-constraint.ts';
 export { nameOf } from './src/caller-name.ts';
-export { boundedBytes, callBack } from './src/call-back.ts';
-export type { CallBack, CalledBack } from './src/call-back.ts';
 export type { CronTimes } from './src/context/work/cron-times.ts';
 export { ERROR_FORMS, errorBody } from './src/error-form.ts';
 export { readOptional } from './src/files/optional-file.ts';

@@ -11,6 +11,7 @@ import { secretsPort } from '../../secrets/secrets-port.ts';
 import { locksOf } from '../../storage/lock.ts';
 import { RateLimit } from '../../storage/rate-limit.ts';
 import { runtimeConsumer } from '../service/service-consumers.ts';
+import { pluginActions } from './actions/plugin-actions.ts';
 import { Transactions } from './transactions.ts';
 import { capability } from './capability.ts';
 import { pluginCatalog } from './plugin-catalog.ts';
@@ -21,6 +22,7 @@ import { pluginAuth, pluginPolicy } from './plugin-policy.ts';
 export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
   const { manifest, pool } = parts;
   const transactions = new Transactions(parts);
+  const catalog = pluginCatalog(parts);
 
   const context: Context<AnyContract> = {
     config: parts.config as never,
@@ -47,7 +49,8 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
     reseal: (name, places, signal) => resealed(parts, name, places, signal),
     secrets: secretsPort(parts.secrets),
     policy: pluginPolicy(parts),
-    catalog: pluginCatalog(parts),
+    catalog,
+    actions: pluginActions(parts, changed => catalog.follow(changed)),
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
     limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),

@@ -1,5 +1,5 @@
 import { as, boot, type BootedHost, type Persona } from '@platform/testing';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PolicyStore } from '../../test/policy-store.ts';
 import { probePlugin } from '../../test/probe.ts';
 import type { probe } from '../../test/probe-contract.ts';
@@ -11,10 +11,38 @@ const streams = new Streams();
 let host: BootedHost<typeof probe>;
 const ENV = '018f0000-0000-7000-8000-00000000e001';
 const admin = as.userIn(ENV, 'probe:policy:admin', 'probe:policy:read', 'probe:things:read', 'probe:things:write');
+/** What a service registered, and what reached it. */
+const told: object[] = [];
+let registryAway = false;
+const TELL = {
+  action: 'sys:tell',
+  service: 'sys',
+  method: 'POST',
+  path: '/v1/shops/{shop_id}/words',
+  params_schema: {
+    type: 'object',
+    properties: { shop_id: { type: 'string' }, word: { type: 'string' } },
+    required: ['shop_id', 'word'],
+    additionalProperties: false,
+  },
+  policy_action: 'probe:things:write',
+  target_env: true,
+};
+const shop = {
+  listVerticals: async () => {
+    if (registryAway) throw new Error('the registry is away');
+    return { items: [{ service: 'sys', vertical: 'platform', actions: [TELL, { ...TELL, action: 'bus:tell' }] }], next_cursor: null };
+  },
+  tell: async ({ params, body, caller, headers }: Record<string, unknown> & { headers: Record<string, string> }) => {
+    told.push({ params, body, caller, env: headers['x-platform-target-env-id'] });
+    return { heard: true };
+  },
+};
 const FORBID = 'forbid(principal, action == Action::"probe:things:write", resource);';
 
 beforeAll(async () => {
-  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stubs: { sys: store.stub as never, bus: streams.stub as never } });
+  const sys = { ...(store.stub as object), ...shop } as never;
+  host = await boot<typeof probe, (typeof plugin)['uses']>(plugin, { stubs: { sys, bus: streams.stub as never } });
 });
 afterAll(async () => host?.[Symbol.asyncDispose]());
 
@@ -211,4 +239,46 @@ test('KRN-004 an event that was missed is healed by the poll after thirty second
   store.sets.splice(store.sets.indexOf(set), 1);
   await host.clock.advance('30s');
   expect(await writes()).toBe(201);
+});
+
+describe('an action that is known only at run time', () => {
+  const act = async (body: object, more: object = {}) => {
+    const { status, json } = await call('POST', '/v1/act', body, more);
+    return { status, ...json };
+  };
+  const params = { shop_id: 'a shop', word: 'hello' };
+
+  test('GWY-029 while nobody knows what is registered, it is 503 and to be tried again', async () => {
+    registryAway = true;
+    expect(await act({ action: 'sys:tell', params })).toMatchObject({ status: 503, code: 'not_ready' });
+    registryAway = false;
+  });
+
+  test('GWY-029 is called by this service for a person who may, in the environment that is meant', async () => {
+    expect(await act({ action: 'sys:tell', params, target: ENV })).toMatchObject({ status: 200, answer: { heard: true } });
+    expect(told).toEqual([{ params: { shop_id: 'a shop' }, body: { word: 'hello' }, caller: 'probe', env: ENV }]);
+  });
+
+  test.each([
+    ['that nobody registered is 404', { action: 'sys:burn', params }, 404, 'action_not_found'],
+    ['that was registered by another service is 404', { action: 'bus:tell', params }, 404, 'action_not_found'],
+    ['with a parameter of another type is 400', { action: 'sys:tell', params: { ...params, word: 1 } }, 400, 'malformed'],
+    ['with a parameter too many is 400', { action: 'sys:tell', params: { ...params, more: 1 } }, 400, 'malformed'],
+    ['that leaves its path is 400', { action: 'sys:tell', params: { ...params, shop_id: '..' } }, 400, 'malformed'],
+    ['for what is no environment is 400', { action: 'sys:tell', params, target: 'prod' }, 400, 'malformed'],
+  ])('%s, and nothing is sent', async (_, body, status, code) => {
+    expect(await act(body)).toMatchObject({ status, code });
+    expect(told).toHaveLength(1);
+  });
+
+  test('GWY-029 is refused to a person who may not do it now, or not there, or not by the token that was shown', async () => {
+    const refused = { status: 403, code: 'policy_denied' };
+    const reader = as.userIn(ENV, 'probe:things:read');
+    expect(await act({ action: 'sys:tell', params }, { persona: reader })).toMatchObject(refused);
+    const narrow = host.mint.token(admin, 'probe', { scope: 'probe:things:read', limited: true });
+    expect(await act({ action: 'sys:tell', params }, { persona: undefined, token: narrow })).toMatchObject(refused);
+    await call('POST', '/v1/admin/policy-sets', { name: 'closed', policies: FORBID, mode: 'enforced' });
+    expect(await act({ action: 'sys:tell', params })).toMatchObject(refused);
+    expect(told).toHaveLength(1);
+  });
 });

@@ -1,5 +1,4 @@
 import { type Delivery, SYSTEM } from '@platform/sdk';
-import type { ActionRegistry } from './actions/action-registry.ts';
 import type { AppInstances } from './apps/app-instances.ts';
 import type { Ctx } from './context.ts';
 import type { DelegatedTokens } from './proxy/delegated-tokens.ts';
@@ -20,7 +19,6 @@ interface Parts {
   readonly enablement: ServiceEnablement;
   readonly feeds: FamilyFeeds;
   readonly instances: AppInstances;
-  readonly actions: ActionRegistry;
 }
 type SysEvent = Delivery<Readonly<Record<string, unknown>>>;
 
@@ -53,10 +51,7 @@ export class Reaper {
     );
     this.#ctx.own(await kv.subscribe(ROLLUP_CHANNEL, text => this.#rolledUp(text)));
     // What verticals bring comes and goes while the gateway runs.
-    this.#ctx.catalog.follow(services => {
-      this.#parts.actions.forget();
-      return this.#parts.feeds.follow(services);
-    });
+    this.#ctx.catalog.follow(services => this.#parts.feeds.follow(services));
   }
 
   /** The identity service ended a session: every gateway session that came from it goes, and its connections with it (GWY-006). */
@@ -69,7 +64,6 @@ export class Reaper {
   async registryChanged(delivery: SysEvent, relay: (delivery: SysEvent) => Promise<void>): Promise<void> {
     if (delivery.event === 'platform:sys:service:updated') this.#parts.enablement.forget(delivery.envId);
     if (delivery.event.startsWith('platform:sys:app:')) this.#parts.instances.forget({ env_id: delivery.envId });
-    if (delivery.event === 'platform:sys:vertical:registered') this.#parts.actions.forget();
     await relay(delivery);
   }
 

@@ -1,6 +1,5 @@
 import { gateway } from '../contract/index.ts';
-import { ActionDispatch } from './actions/action-dispatch.ts';
-import { ActionRegistry } from './actions/action-registry.ts';
+import { ActionDispatch } from './proxy/action-dispatch.ts';
 import { AppInstances } from './apps/app-instances.ts';
 import { Apps } from './apps/apps.ts';
 import { AuthHosts } from './apps/auth-hosts.ts';
@@ -47,13 +46,12 @@ export function servicesOf(ctx: Ctx) {
   const upstream = new Upstream(ctx, { delegated, sessions });
   const enablement = new ServiceEnablement(ctx);
   const rules = new ProxyRules(ctx);
-  const actions = new ActionRegistry(ctx);
   const feeds = ctx.own(new FamilyFeeds(ctx, { hub, declared: Object.values(gateway.base.consumes).map(({ family }) => family) }));
-  const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds, instances, actions });
+  const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds, instances });
   const signIn = new SignIn(ctx, { apps, issuer, sessions });
   const endpoints = new SessionEndpoints(ctx, { guard, sessions, access, signIn });
   const proxy = new ServiceProxy(ctx, { apps, guard, rules, enablement, upstream, delegations });
-  const dispatch = new ActionDispatch(ctx, { access, apps, enablement, guard, registry: actions, rules, upstream });
+  const dispatch = new ActionDispatch(ctx, { access, apps, enablement, guard, rules, upstream });
   const delegate = new DelegationEndpoints(ctx, { guard, staff, delegations });
   const scim = new ScimProxy(ctx, { apps, rules, guard, staff, delegator, enablement, hosts, upstream });
   const door = new Door(ctx, apps);

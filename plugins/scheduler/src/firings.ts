@@ -1,4 +1,4 @@
-import { callBack, type Caller, isProblem, type TaskRun } from '@platform/sdk';
+import { type Caller, isProblem, type TaskRun } from '@platform/sdk';
 import type { Firing } from '../contract/index.ts';
 import type { FiringRecord, Schedule } from '../contract/schema.ts';
 import type { Ctx, SchedulerTx } from './context.ts';
@@ -120,7 +120,7 @@ export class Firings {
     try {
       const { correlationId, signal } = task;
       const bounds = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
-      const { status } = await callBack(this.#ctx, { service, path, body, envId: env_id, correlationId, ...bounds });
+      const { status } = await this.#ctx.actions.callBack({ service, path, body, envId: env_id, correlationId, ...bounds });
       return { ok: status >= 200 && status < 300, http_status: status, code: status >= 200 && status < 300 ? null : 'target_refused' };
     } catch (error) {
       task.signal.throwIfAborted();

@@ -1,4 +1,4 @@
-import { callBack, isProblem, type TaskRun } from '@platform/sdk';
+import { isProblem, type TaskRun } from '@platform/sdk';
 import { type StepDecision, type StepRequest, StepResponse } from '../contract/index.ts';
 import type { Ctx } from './context.ts';
 import { definitionOf } from './definitions.ts';
@@ -36,7 +36,7 @@ export class StepCall {
     const handler = await this.#handlers.of(run.domain);
     if (!handler) return this.#failed('step_unavailable', 'Nobody answers the steps of this domain.', true);
     try {
-      const { status, bytes } = await callBack(this.#ctx, {
+      const { status, bytes } = await this.#ctx.actions.callBack({
         service: handler.service,
         path: handler.path,
         body: requestOf(run, step),

@@ -1,4 +1,3 @@
-import { boundedBytes } from '@platform/sdk';
 import type { Execute } from '../../contract/schema.ts';
 import type { FuncContext } from '../context.ts';
 import { MAX_BYTES } from './sizes.ts';
@@ -73,23 +72,19 @@ export class HostCalls {
     });
     if (path === undefined) return { record: record(0), fuel: CALL_FUEL };
     try {
-      const answer = await this.#ctx.backends.fetch(target.service, path, {
-        method: 'POST',
-        headers: {
-          ...target.headers,
-          'content-type': 'application/json',
-          accept: 'application/json',
-          'idempotency-key': `${target.executionId}:${number}`,
-          'x-platform-target-env-id': target.envId,
-        },
-        body: body as BodyInit,
+      const { status, bytes } = await this.#ctx.actions.callBack({
+        service: target.service,
+        path,
+        body,
+        envId: target.envId,
+        idempotencyKey: `${target.executionId}:${number}`,
+        headers: target.headers,
         timeoutMs: TIMEOUT_MS,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-        party: target.envId,
+        maxBytes: MAX_BYTES,
+        signal,
       });
-      const bytes = await boundedBytes(answer, MAX_BYTES);
-      if (!answer.ok || !bytes) return { record: record(answer.status), fuel: CALL_FUEL };
-      return { record: record(answer.status), body: bytes, fuel: CALL_FUEL + ((body.length + bytes.length) >> 4) };
+      if (status < 200 || status > 299 || !bytes) return { record: record(status), fuel: CALL_FUEL };
+      return { record: record(status), body: bytes, fuel: CALL_FUEL + ((body.length + bytes.length) >> 4) };
     } catch (err) {
       this.#ctx.log.info({ service: target.service, path, err }, 'a call of a function failed');
       return { record: record(0), fuel: CALL_FUEL };

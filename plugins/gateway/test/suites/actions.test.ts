@@ -143,8 +143,8 @@ export function describeActions(given: () => World): void {
         world.beside.services.push({ service: 'desk', vertical: 'acme', actions: [{ ...READ, action: 'desk:list', service: 'desk' }] });
         const ask = async () => (await dispatch('desk:list', { target_env_id: ENV })).status;
         expect(await ask()).toBe(404);
-        await world.hear('platform:sys:vertical:registered', SYSTEM.envId, { vertical: 'acme', version: '2' });
-        expect(await ask()).toBe(200);
+        await world.registered({ service: 'desk' });
+        await expect.poll(ask).toBe(200);
         world.beside.services.pop();
         expect(await ask()).toBe(200);
         world.later(31_000 / 1_000);

@@ -13,6 +13,7 @@ import type { Tx } from '../data/tx.ts';
 import type { Sender } from '../request/caller.ts';
 import type { Client } from '../request/client.ts';
 import type { Request } from '../request/request.ts';
+import type { PlatformActions } from '../request/actions.ts';
 import type { Cache, CacheOptions } from './cache.ts';
 import type { Catalog } from './catalog.ts';
 import type { CronTimes } from './work/cron-times.ts';
@@ -86,6 +87,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   readonly policy: Policies;
   readonly catalog: Catalog;
+  /** Calls of services that are known only at run time: for a person, or back to whoever asked for it. */
+  readonly actions: PlatformActions;
   readonly platform: {
     readonly domain: string;
     readonly build: string;

@@ -4,6 +4,7 @@ import type { Verticals } from '../../verticals/verticals.ts';
 
 const COUNT_MS = 2_000;
 const PURGE_MS = 50_000;
+const MAX_BYTES = 65_536;
 /** So many environments are counted in a preview; the largest organizations see their names instead. */
 const MOST_COUNTED = 100;
 
@@ -60,15 +61,16 @@ export class EnvironmentPurges {
     timeoutMs: number,
     signal?: AbortSignal,
   ): Promise<Record<string, number>> {
-    const response = await this.#ctx.backends.fetch(service, `/v1/internal/environments/${what}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ env_ids: envIds }),
+    const { status, bytes } = await this.#ctx.actions.callBack({
+      service,
+      path: `/v1/internal/environments/${what}`,
+      body: { env_ids: envIds },
       timeoutMs,
+      maxBytes: MAX_BYTES,
       ...(signal ? { signal } : {}),
     });
-    const text = await response.text();
-    if (response.status !== 200) throw new Error(`${service} answered ${response.status}`);
-    return (JSON.parse(text) as { counts: Record<string, number> }).counts;
+    if (status !== 200) throw new Error(`${service} answered ${status}`);
+    if (!bytes) throw new Error(`${service} answered with more than ${MAX_BYTES} bytes`);
+    return (JSON.parse(Buffer.from(bytes).toString('utf8')) as { counts: Record<string, number> }).counts;
   }
 }

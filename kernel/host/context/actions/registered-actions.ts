@@ -1,0 +1,116 @@
+import { type FieldFault, type Logger, type RegisteredAction, type Static, Type } from '@platform/sdk';
+import type { Clock } from '../../../base/clock.ts';
+import { kernelProblem } from '../../../base/kernel-problem.ts';
+import type { Manifest } from '../../../base/manifest.ts';
+import { foreignCheck } from '../../../http/schema/foreign-schema.ts';
+import { Validator } from '../../../http/schema/schema.ts';
+
+const Method = Type.Union([Type.Literal('GET'), Type.Literal('POST'), Type.Literal('PUT'), Type.Literal('DELETE')]);
+/** G-BFF-06. */
+const ActionDef = Type.Object({
+  action: Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_.:-]{0,199}$' }),
+  service: Type.String({ pattern: '^[a-z][a-z0-9]{0,30}$' }),
+  method: Method,
+  path: Type.String({ pattern: '^(/[A-Za-z0-9._~-]+|/\\{[A-Za-z_][A-Za-z0-9_]*\\})+$', maxLength: 500 }),
+  params_schema: Type.Object({}, { additionalProperties: true }),
+  policy_action: Type.String({ pattern: '^[a-z][a-z0-9_:]{0,199}$' }),
+  target_env: Type.Optional(Type.Boolean()),
+});
+type ActionDef = Static<typeof ActionDef>;
+
+/** One action as it was registered, and a check of its parameters. */
+export interface KnownAction extends RegisteredAction, Pick<ActionDef, 'params_schema' | 'target_env'> {
+  readonly faults: (params: unknown) => readonly FieldFault[];
+}
+/** One service as the registry lists it. */
+export interface Registration {
+  readonly service: string;
+  readonly vertical: string;
+  readonly actions: readonly unknown[];
+}
+export interface RegisteredActionsParts {
+  /** Asks the registry for every service that is registered. */
+  readonly read: () => Promise<readonly Registration[]>;
+  readonly manifests: () => readonly Manifest[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+interface Picture {
+  readonly actions: ReadonlyMap<string, KnownAction>;
+  readonly at: number;
+}
+
+const FRESH_MS = 30_000;
+const STALE_MS = 300_000;
+const definition = new Validator(ActionDef);
+
+/** What services registered for others to call (GWY-029; G-BFF-06). Kept 30 s, and longer only while the registry is away. */
+export class RegisteredActions {
+  readonly #parts: RegisteredActionsParts;
+  #known: Picture | undefined;
+  #loading: Promise<Picture> | undefined;
+
+  constructor(parts: RegisteredActionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Throws `not_ready` while nothing is known. */
+  async find(action: string): Promise<KnownAction | undefined> {
+    const known = this.#known;
+    const age = this.#now() - (known?.at ?? 0);
+    if (known && age < FRESH_MS) return known.actions.get(action);
+    try {
+      return (await this.#look()).actions.get(action);
+    } catch (cause) {
+      if (known && age < STALE_MS) return known.actions.get(action);
+      throw kernelProblem('not_ready', { cause, detail: 'The actions are not known yet. Try again in a moment.' });
+    }
+  }
+
+  /** A service came, or says something else: what is being read now may not have it. */
+  forget(): void {
+    this.#known = undefined;
+    this.#loading = undefined;
+  }
+
+  #look(): Promise<Picture> {
+    if (this.#loading) return this.#loading;
+    const loading = this.#load()
+      .then(picture => {
+        if (this.#loading === loading) this.#known = picture;
+        return picture;
+      })
+      .finally(() => {
+        if (this.#loading === loading) this.#loading = undefined;
+      });
+    this.#loading = loading;
+    return loading;
+  }
+
+  async #load(): Promise<Picture> {
+    const actions = new Map<string, KnownAction>();
+    for (const { service, vertical, actions: given } of await this.#parts.read())
+      for (const def of given) this.#add(actions, def, { service, vertical });
+    return { actions, at: this.#now() };
+  }
+
+  /**
+   * A service speaks for itself: what one registers never calls another, and what calls itself like a part of the platform is not heard.
+   */
+  #add(actions: Map<string, KnownAction>, given: unknown, { service, vertical }: Omit<Registration, 'actions'>): void {
+    try {
+      if (!definition.check(given)) throw new Error('it is malformed');
+      const def = given as ActionDef;
+      if (def.service !== service || !def.action.startsWith(`${service}:`)) throw new Error('it is of another service');
+      const own = this.#parts.manifests().find(({ id }) => id === service);
+      if (own !== undefined && own.vertical !== vertical) throw new Error('the service belongs to another vertical');
+      actions.set(def.action, { ...def, vertical, faults: foreignCheck(def.params_schema, '/params') });
+    } catch (error) {
+      this.#parts.log.warn({ vertical, registered_by: service, err: error }, 'a registered action is left out');
+    }
+  }
+
+  #now(): number {
+    return this.#parts.clock.now().getTime();
+  }
+}
