@@ -13,7 +13,7 @@ import type { ContractCoverage } from '@platform/testing';
 const KINDS = ['routes', 'problems', 'events', 'audits'] as const;
 type Kind = (typeof KINDS)[number];
 const TOLERATED = 5;
-/** What is excepted, with the reason; `*` stands for all of the kind. */
+/** What is excepted, with the reason. */
 type Exceptions = Readonly<Partial<Record<Kind, Readonly<Record<string, string>>>>>;
 interface GoldenManifest {
   readonly id: string;
@@ -82,8 +82,8 @@ function faultsOf(name: string, promised: ContractCoverage): string[] {
   return KINDS.flatMap(kind => {
     const excepted = Object.keys(exceptions[kind] ?? {});
     const missing = promised[kind].filter(each => !seen(kind, each));
-    const faults = missing.filter(each => !excepted.includes(each) && !excepted.includes('*')).map(each => `${each} was seen by no test`);
-    for (const each of excepted.filter(one => one !== '*' && !missing.includes(one)))
+    const faults = missing.filter(each => !excepted.includes(each)).map(each => `${each} was seen by no test`);
+    for (const each of excepted.filter(one => !missing.includes(one)))
       process.stdout.write(`  ${service}: ${kind}: ${each} was seen; its exception in plugins/${name}/test/coverage.json may go\n`);
     return faults.map(fault => `${service}: ${kind}: ${fault}`);
   });

@@ -102,8 +102,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
       ),
       jwks: async () => this.mint.jwks,
       issuers: async issuer => environmentOf(issuer),
-      seen: service => (operation, status, problem) =>
-        this.#coverages.get(service)?.seen(operation, status, problem, currentScope()?.audited),
+      seen: service => (operation, status, problem) => this.#coverages.get(service)?.seen(operation, status, problem, currentScope()),
     });
     this.#owned.own(this.process);
   }

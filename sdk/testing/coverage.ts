@@ -22,23 +22,40 @@ export class Coverage {
   readonly #problems = new Set<string>();
   readonly #events = new Set<string>();
   readonly #audits = new Set<string>();
+  /** Changes that were answered, by the correlation id of their request. */
+  readonly #changes = new Map<string, string>();
 
   constructor(manifest: Manifest) {
     this.#manifest = manifest;
   }
 
-  /** @param audited whether the request wrote to the audit trail */
-  seen(operation: string, status: number, problem: string | undefined, audited = false): void {
-    if (problem !== undefined) return void this.#problems.add(problem);
+  /** `scope` is the request’s: whether it wrote to the audit trail, and under which id an entry of it would stand there. */
+  seen(operation: string, status: number, problem: string | undefined, scope?: { audited?: boolean; correlationId: string }): void {
+    if (problem !== undefined) return void this.#problems.add(this.#named(status, problem));
     if (status >= 400) return;
     this.#routes.add(operation);
-    if (audited) this.#audits.add(operation);
+    if (scope?.audited) this.#audits.add(operation);
+    else if (scope && CHANGES.has(this.#manifest.routes[operation]?.method ?? '')) this.#changes.set(scope.correlationId, operation);
+  }
+
+  /** Entries that stand in a trail which the service keeps itself, by the correlation ids of their requests. */
+  recorded(correlationIds: Iterable<string>): void {
+    for (const id of correlationIds) {
+      const operation = this.#changes.get(id);
+      if (operation !== undefined) this.#audits.add(operation);
+    }
   }
 
   /** A problem that came over the wire: a raw door writes its own, and the kernel sees an answer like any other. */
   answered(status: number, problem: Readonly<Record<string, unknown>>): void {
     const { type, code } = problem;
     if (typeof code === 'string' && type === `urn:platform:problem:${this.#manifest.id}:${code}`) this.seen('', status, code);
+  }
+
+  /** Two problems of a contract may share a code on the wire: they differ by their status. */
+  #named(status: number, code: string): string {
+    const shared = Object.entries(this.#manifest.problems).find(([, each]) => each.code === code && each.status === status);
+    return shared?.[0] ?? code;
   }
 
   emitted(event: string): void {

@@ -9,6 +9,7 @@ import { refusal, SCOPES, type Tenant, World } from './fixtures/world.ts';
 import { describeDomains } from './suites/domains.test.ts';
 import { describeImages } from './suites/images.test.ts';
 import { describeOnboarding } from './suites/onboarding.test.ts';
+import { describePages } from './suites/pages.test.ts';
 import { describeRuntime } from './suites/runtime.test.ts';
 import { describeUsage } from './suites/usage.test.ts';
 
@@ -356,3 +357,4 @@ describeOnboarding(() => world);
 describeDomains(() => world);
 describeUsage(() => world);
 describeRuntime(() => world);
+describePages(() => world);

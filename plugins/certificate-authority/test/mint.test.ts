@@ -224,6 +224,17 @@ describe('what is minted', () => {
     });
   });
 
+  test('CA-093 a certificate that cannot be signed is 500, with its cause for the log alone', async () => {
+    const issue = vi.spyOn(world.stores.authority.pq, 'issue').mockRejectedValueOnce(new Error('the disk is full'));
+    try {
+      const answer = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
+      expect(answer).toMatchObject({ status: 500, json: { code: 'issuance_failed' } });
+      expect(answer.text).not.toContain('disk');
+    } finally {
+      issue.mockRestore();
+    }
+  });
+
   test('CA-034 C22 its key is stored nowhere', async () => {
     const { json } = await world.mint({ service_name: 'stat' }, { workload: 'stat' });
     const key = /-----BEGIN PRIVATE KEY-----\n([^\n]+)/.exec(json['pem'] as string)?.[1] as string;

@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AcmeAgent, type Alg, jwkOf, keyPair, ORIGIN, signedBody } from './fixtures/acme-agent.ts';
 import { World } from './fixtures/world.ts';
@@ -146,9 +148,27 @@ describe('accounts', () => {
     expect((await mine.post(`${mine.kid}/orders`)).json).toEqual({ orders: [headers['location']] });
     expect(await agent.post(mine.kid)).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
     expect(await agent.post(headers['location'] as string)).toMatchObject({ status: 403, json: { type: acme('unauthorized') } });
+    const nowhere = (headers['location'] as string).replace(/[^/]+$/, '01900000-0000-7000-8000-0000000000aa');
+    expect(await mine.post(nowhere)).toMatchObject({ status: 404, json: { type: acme('malformed'), code: 'order_not_found' } });
     expect((await mine.post(mine.kid, { status: 'deactivated' })).json.status).toBe('deactivated');
     expect(await mine.order('late.localhost')).toMatchObject({ status: 401, json: { type: acme('unauthorized') } });
     expect(await mine.register()).toMatchObject({ status: 401, json: { type: acme('unauthorized') } });
+  });
+
+  test('what fails inside is serverInternal, with the next nonce and no word of the cause', async () => {
+    const accounts = join(world.host.stores.dataDir, 'accounts');
+    renameSync(accounts, `${accounts}.away`);
+    writeFileSync(accounts, 'no folder');
+    try {
+      const answer = await new AcmeAgent(world).register();
+      expect(answer).toMatchObject({ status: 500, json: { type: acme('serverInternal'), code: 'server_internal' } });
+      expect(answer.headers['replay-nonce']).toEqual(expect.any(String));
+      expect(JSON.stringify(answer.json)).not.toMatch(/ENOTDIR|accounts/);
+    } finally {
+      rmSync(accounts);
+      renameSync(`${accounts}.away`, accounts);
+    }
+    expect((await new AcmeAgent(world).register()).status).toBe(201);
   });
 
   test('G-ACME-03 a key is changed by a request that both keys signed; a key that is taken is 409', async () => {

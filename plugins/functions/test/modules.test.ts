@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { as } from '@platform/testing';
+import { as, servicePool } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { functions } from '../contract/index.ts';
 import { ECHO, GROW, SPIN, TRAP, wat } from './fixtures/guests.ts';
@@ -106,6 +106,40 @@ test('FUN-005 what is no module, wants more than it is offered or would hurt the
     const refused = await refusal(uploaded(host, bytes, { product: 'bad', ...(hooks ? { hooks } : {}) }));
     expect([fault, refused.code, refused.extra['fault']]).toEqual([fault, 'invalid_module', fault]);
   }
+});
+
+test('what is too large is refused, and while object storage fails nothing is stored', async () => {
+  expect(await refusal(uploaded(host, new Uint8Array(8_388_609)))).toMatchObject({ status: 413, code: 'module_too_large' });
+  const before = await stored();
+  await using storage = await servicePool(host.stores, 'storage');
+  await storage.raw.unsafe('alter table objects rename to objects_away');
+  try {
+    expect(await refusal(uploaded(host, ECHO, { product: 'unreachable' }))).toMatchObject({ status: 502, code: 'object_unreachable' });
+  } finally {
+    await storage.raw.unsafe('alter table objects_away rename to objects');
+  }
+  expect(await stored()).toBe(before);
+});
+
+test('FUN-012 a replay of an execution that does not end in time is told to ask again under its key', async () => {
+  await published(host, ECHO, { product: 'elsewhere' });
+  const { execution_id } = await run(host, 'elsewhere', { key: 'elsewhere' });
+  // Another process has it under way, as this one sees it.
+  const sql = await host.sql();
+  await sql`update executions set status = 'running', finished_at = null where execution_id = ${execution_id}`;
+  const replay = refusal(run(host, 'elsewhere', { key: 'elsewhere' }));
+  const ended = replay.then(() => true);
+  while (!(await Promise.race([ended, host.clock.advance('5s').then(() => false)])));
+  expect(await replay).toMatchObject({ status: 409, code: 'execution_running' });
+  await sql`update executions set status = 'completed' where execution_id = ${execution_id}`;
+});
+
+test('FUN-013 a function that takes all memory, or is given more than it may, ends with a structured error', async () => {
+  const { module_id } = await uploaded(host, GROW, { product: 'grow' });
+  const execute = (context: object) =>
+    refusal(host.by(ada).executeModule({ params: { module_id }, body: { hook: 'hook', context, idempotency_key: 'g' } }));
+  expect(await execute({ text: 'x'.repeat(262_144) })).toMatchObject({ status: 413, code: 'context_too_large' });
+  expect(await execute({})).toMatchObject({ status: 422, code: 'memory_exceeded' });
 });
 
 test('FUN-009 FUN-010 FUN-024 validation compiles and tries a module and publishes nothing; activation alone does, after it passed', async () => {

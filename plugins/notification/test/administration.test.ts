@@ -79,6 +79,11 @@ describe('gateways', () => {
       expect((await admin.listGateways({ targetEnvId: env_id })).items.map(({ gateway_id }) => gateway_id)).toContain(made.gateway_id);
       await platform.deleteGateway(at);
     }
+    // Without the word of the registry nobody knows whose organization it would be.
+    await expect(platform.createGateway({ targetEnvId: world.env(), body: draft({ scope: 'org' }) })).rejects.toMatchObject({
+      status: 503,
+      code: 'org_unknown',
+    });
   });
 
   test('NTF-037 NTF-050 G-K-03 are made, changed and removed under their version, and listed; those of others are not there', async () => {

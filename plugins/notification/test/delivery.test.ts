@@ -156,6 +156,31 @@ describe('e-mail by SMTP', () => {
     mail.refusals.delete(blocked);
   });
 
+  test('an administrator stops mail to an address, and the log says of each channel what it did', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    await smtp(env_id);
+    const to = somebody();
+    const stopped = await admin.addSuppression({ targetEnvId: env_id, body: { address: to, reason: 'asked us to' } });
+    expect(stopped).toMatchObject({ address: to, channel: 'email', reason: 'asked us to' });
+    const id = await mailTo(env_id, to);
+    await world.reaches(id, 'suppressed');
+    const log = { targetEnvId: env_id, params: { notification_id: id } };
+    const { items } = await admin.messageDeliveries(log);
+    expect(items).toEqual((await admin.explainMessage(log)).channels);
+    const email = { channel: 'email', state: 'suppressed', why: expect.stringContaining('asked us to') };
+    expect(items.find(({ channel }) => channel === 'email')).toMatchObject(email);
+    const other = world.env();
+    await expect(world.host.by(world.admin(other)).messageDeliveries({ ...log, targetEnvId: other })).rejects.toMatchObject({
+      status: 404,
+      code: 'message_not_found',
+    });
+    await expect(admin.addSuppression({ targetEnvId: env_id, body: { address: 'nobody' } })).rejects.toMatchObject({
+      status: 400,
+      code: 'recipient_invalid',
+    });
+  });
+
   test('a mail that comes back later suppresses its address', async () => {
     const env_id = world.env();
     await smtp(env_id);

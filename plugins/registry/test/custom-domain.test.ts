@@ -106,6 +106,17 @@ describe('verification', () => {
     expect(await refusal(world.resolve(domain.fqdn))).toEqual([404, 'hostname_unresolved']);
   });
 
+  test('REG-086 the page of an application verifies its domain the same way', async () => {
+    const claimed = await claim(freshName());
+    const { params } = claimed;
+    const persona = as.userIn(params.env_id, 'sys:app:admin', 'sys:sys:admin');
+    const ask = () =>
+      world.host.by(persona).verifyApplicationRow({ params: { app_instance_id: params.app_instance_id }, targetEnvId: params.env_id });
+    expect(await refusal(ask())).toEqual([409, 'domain_not_verified']);
+    publish(claimed);
+    expect(await ask()).toMatchObject({ fqdn: claimed.domain.fqdn, status: 'verified' });
+  });
+
   test('a service of the platform brings a challenge of its own, in TXT or as an alias; nobody else does', async () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);
@@ -194,6 +205,18 @@ describe('verification', () => {
       409,
       'hostname_taken',
     ]);
+  });
+
+  test('F-34 members verify a domain of their organization by its own path, and the trail says so', async () => {
+    const domain = `corp${freshName()}`;
+    const { org, owner } = await world.tenant();
+    const by = world.host.by(owner);
+    await by.updateOrg({ params: { id: org.org_id }, body: { org_domain: domain } });
+    const [listed] = (await by.listDomains({ params: { id: org.org_id } })).items;
+    names.set(listed?.txt_name as string, { TXT: [listed?.txt_value as string] });
+    expect(await by.verifyDomain({ params: { id: org.org_id, domain } })).toMatchObject({ domain, status: 'verified' });
+    const trail = await world.sql<object[]>`select actor from audit where details->>'domain' = ${domain} or resource->>'id' = ${domain}`;
+    expect(trail).toContainEqual({ actor: { kind: 'user', id: owner.id } });
   });
 
   test('G-SYS-08 names of the platform, of other organizations and of services are refused when asked for', async () => {

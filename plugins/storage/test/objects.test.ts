@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { as, boot, type BootedHost, openTestStores, type Persona, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -160,6 +161,39 @@ describe.each(['files', 'strict', 's3rver', 'fauxqs'] as const)('objects in %s',
     }
     expect((await get(at('bad'))).json['code']).toBe('object_not_found');
     expect((await host.fetch(at('bad'), { method: 'POST', persona: func })).json['code']).toBe('method_refused');
+  });
+
+  test('a workload has sixty-four transfers at once: one more is told to come back, and another workload is served', async () => {
+    const ended = Promise.withResolvers<void>();
+    const slow = async function* () {
+      yield Buffer.from('begun');
+      await ended.promise;
+    };
+    const uploads = Array.from({ length: 64 }, (_, index) =>
+      host.fetch(at(`slow${index}`), { method: 'PUT', persona: func, body: slow() }),
+    );
+    try {
+      const refused = async () => (await put(at('late'), Buffer.from('late'))).json['code'];
+      await expect.poll(refused, { timeout: 20_000 }).toBe('too_many_transfers');
+      expect((await put(`/v1/objects/app/${backend}-late`, Buffer.from('mine'), {}, app)).status).toBe(201);
+    } finally {
+      ended.resolve();
+    }
+    expect(new Set((await Promise.all(uploads)).map(({ status }) => status))).toEqual(new Set([201]));
+    await expect.poll(async () => (await put(at('late'), Buffer.from('late'))).status, { timeout: 20_000 }).toBeLessThan(300);
+  });
+
+  test('a disk without room is 507 with its own code, and nothing is stored', async () => {
+    const handle = await openFile(join(stores.dataDir, `${backend}.probe`), 'w');
+    const append = vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, 'appendFile');
+    await handle.close();
+    append.mockRejectedValueOnce(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
+    try {
+      expect(await put(at('full'), Buffer.from('too much'))).toMatchObject({ status: 507, json: { code: 'storage_full' } });
+    } finally {
+      append.mockRestore();
+    }
+    expect((await get(at('full'))).json['code']).toBe('object_not_found');
   });
 
   test('damaged bytes are never a whole answer, and the check names them', async () => {

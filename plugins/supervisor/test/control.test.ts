@@ -155,6 +155,38 @@ describe('the eight steps of the gate', () => {
   });
 });
 
+describe('decisions about machines that wait', () => {
+  const waits = async (key: string) => {
+    const created_at = world.host.clock.now();
+    const expires_at = new Date(created_at.getTime() + 60_000);
+    await world.kv.hset(
+      'captain:provision:pending',
+      key,
+      JSON.stringify({ key, kind: 'provision', reason: 'cpu', created_at, expires_at }),
+    );
+  };
+  const waiting = async () => (await world.by.pending()).items.map(({ key }) => key);
+
+  test('SUP-051 are approved or rejected once each, and the trail says who decided what', async () => {
+    await waits('provision:next');
+    expect(await waiting()).toEqual(['provision:next']);
+    const body = { key: 'provision:next', decision: 'approve' as const };
+    expect(await refusal(world.host.by(as.user('sys:read')).decide({ body }))).toMatchObject({ status: 403, code: 'policy_denied' });
+    expect(await world.by.decide({ body })).toEqual(body);
+    expect(await refusal(world.by.decide({ body }))).toMatchObject({ status: 404, code: 'pending_not_found' });
+    for (const decision of ['approve', 'reject'] as const) {
+      await waits(`deprovision:${decision}`);
+      const params = { key: `deprovision:${decision}` };
+      expect(await world.by[decision]({ params })).toEqual({ ...params, decision });
+      expect(await refusal(world.by[decision]({ params }))).toMatchObject({ status: 404, code: 'pending_not_found' });
+    }
+    expect(await waiting()).toEqual([]);
+    await eventually(() =>
+      world.host.audits.filter(({ action, outcome }) => action === 'captain:decide' && outcome === 'success').map(({ details }) => details),
+    ).toMatchObject([{ decision: 'approve' }, { decision: 'approve' }, { decision: 'reject' }]);
+  });
+});
+
 describe('the control socket', () => {
   test('SUP-102 serves the same routes without those of the admin pages and the autoscaler', async () => {
     for (const path of [

@@ -168,6 +168,22 @@ describe('operators', () => {
     expect(world.box.of('auth')).toEqual([]);
   });
 
+  test('G-CAP-03 take one of two instances out of turn, while the other one serves; what lives on another machine is asked for there', async () => {
+    await open([service('auth', 10)]);
+    await world.box.boot();
+    const instance_key = keyOf(only('auth'));
+    await eventually(() => statuses('auth')).toEqual(['Active']);
+    expect(await refusal(world.by.drain({ params: { instance_key } }))).toMatchObject({ status: 409, code: 'last_active_instance' });
+    await world.by.startServices({ body: { service_types: ['auth'] } });
+    await eventually(() => statuses('auth')).toEqual(['Active', 'Active']);
+    expect(await world.by.drain({ params: { instance_key } })).toMatchObject({ instance_key, action: 'drain' });
+    await eventually(async () => (await statuses('auth')).toSorted()).toEqual(['Active', 'Inactive']);
+    const [there, row] = ['10.9.9.9:21501', { service_type: 'auth', ip: '10.9.9.9', port: 21_501, status: 'Active', pid: 1 }];
+    await world.kv.hset('captain:svc:auth', there, JSON.stringify(row));
+    for (const ask of [world.by.restart, world.by.serviceLog, world.by.serviceProcesses])
+      expect(await refusal(ask({ params: { instance_key: there } }))).toMatchObject({ status: 409, code: 'elsewhere' });
+  });
+
   test('SUP-018 SUP-019 SUP-020 SUP-024 SUP-094 SUP-098 a start that is refused says for each service why, and nothing is started', async () => {
     await open([
       service('auth', 10),

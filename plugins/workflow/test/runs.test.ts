@@ -54,6 +54,9 @@ describe('runs', () => {
       .by(decider(env))
       .decide({ params: { run_id: run, step_id: paused.steps[2]?.step_id as string }, body: { outcome: 'approved' } });
     const done = await until(host, { env, run, status: 'completed' });
+    expect((await host.by(reader(env)).listSteps({ params: { run_id: run } })).items).toEqual(done.steps);
+    const stranger = host.by(reader(newEnv())).listSteps({ params: { run_id: run } });
+    await expect(stranger).rejects.toMatchObject({ status: 404, code: 'run_not_found' });
     expect(kinds()).toEqual(['DocumentUploadStep', 'KYCCheckStep', 'ApprovalReviewStep', 'ApprovalReviewStep']);
     expect(done.steps.map(({ kind, status, output }) => [kind, status, output])).toEqual([
       ['DocumentUploadStep', 'completed', { stub: true }],
@@ -241,6 +244,15 @@ describe('runs', () => {
 });
 
 describe('step handlers', () => {
+  test('a run whose domain nobody has registered is refused until its service has said that it answers', async () => {
+    const sql = await host.sql();
+    const [kept] = await sql<{ domain: string }[]>`delete from step_handlers where domain = 'app' returning *`;
+    const begin = () => post(host, '/v1/workflows/runs', store, request(newEnv(), ['KYCCheckStep']));
+    expect(await begin()).toMatchObject({ status: 409, json: { code: 'domain_unregistered' } });
+    await sql`insert into step_handlers ${sql.row(kept as never)}`;
+    expect((await begin()).status).toBe(202);
+  });
+
   test('WFL-001 a service registers itself for a domain, which nobody takes from it, and is called back at its path by the workflow service alone', async () => {
     const credit = as.machine('credit', 'workflow:handlers:write');
     const own = { service: 'credit', kinds: ['Score'], path: '/v1/internal/steps/execute' };

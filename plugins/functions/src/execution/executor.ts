@@ -121,7 +121,8 @@ export class Executor {
   async #wait(row: Row): Promise<Row> {
     const here = this.#running.get(row.execution_id);
     if (here) return here;
-    for (const until = Date.now() + WAIT_MS; Date.now() < until; ) {
+    const { clock } = this.#ctx;
+    for (const until = clock.now().getTime() + WAIT_MS; clock.now().getTime() < until; ) {
       await delay(100);
       const now = await this.#parts.records.byId(row.execution_id);
       if (now && now.status !== 'running') return now;

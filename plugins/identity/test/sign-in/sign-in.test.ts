@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Passwords } from '../../src/people/passwords.ts';
 import { CHOSEN, World } from '../fixtures/world.ts';
@@ -55,6 +56,19 @@ describe('signing in', () => {
     expect(answer.json).toEqual({ status: 'ok', session_token_id: expect.any(String), next: '/' });
     const home = await browser.get('/');
     expect([home.status, home.location]).toEqual([303, 'https://console.ops.sys.localhost:8443/']);
+  });
+
+  test('while tries cannot be counted nobody signs in, and is told to come back', async () => {
+    const store = new Redis(world.host.stores.stores.keyValueUrl);
+    await store.config('SET', 'maxmemory', '1');
+    try {
+      const { status, json, headers } = await attempt(ADA, CHOSEN);
+      expect([status, json['code'], headers['retry-after']]).toEqual([503, 'store_away', '2']);
+    } finally {
+      await store.config('SET', 'maxmemory', '0');
+      store.disconnect();
+    }
+    expect((await attempt(ADA, CHOSEN)).json['status']).toBe('ok');
   });
 
   test('asks eleven times a minute and is asked to wait', async () => {

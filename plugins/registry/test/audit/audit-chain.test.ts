@@ -307,6 +307,25 @@ describe('group commit', () => {
     expect(await trail.verify()).toMatchObject({ status: 'intact', rows: 1 });
   });
 
+  test('REG-103 more events than can wait are refused with the time to come back, while those that wait are stored', async () => {
+    const trail = new Trail(world);
+    const by = world.host.by(world.service('func-worker', 'audit:write'));
+    const details = { text: 'x'.repeat(60_000) };
+    let outcomes: Promise<[number, string][]> | undefined;
+    await world.tx(async sql => {
+      await sql`lock table audit in share row exclusive mode`;
+      const asked = Array.from({ length: 1_200 }, () =>
+        refusal(by.recordAudit({ body: { env_id: trail.envId, action: 'flood', details } })),
+      );
+      outcomes = Promise.all(asked);
+      await Promise.race(asked);
+    });
+    const answers = (await outcomes)?.map(([status, code]) => `${status} ${code}`) ?? [];
+    expect(new Set(answers)).toEqual(new Set(['200 answered', '503 audit_overloaded']));
+    const [kept] = await world.sql<{ n: number }[]>`select count(*)::int as n from audit where env_id = ${trail.envId}`;
+    expect(kept?.n).toBe(answers.filter(answer => answer === '200 answered').length);
+  });
+
   test('REG-103 REG-139 a batch is stored whole and in its order; what was delivered before is not stored again', async () => {
     const trail = new Trail(world);
     const by = world.host.by(world.service('func-worker', 'audit:write'));

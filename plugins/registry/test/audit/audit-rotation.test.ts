@@ -124,6 +124,35 @@ test('REG-004 another process finds the key in force, with the retired seed dest
   writeFileSync(file, last);
 });
 
+test('REG-004 with a key in the table that nobody introduced nothing is recorded and no key comes into force, until the table is put right', async () => {
+  const [first] = (await keys()).items;
+  await world.sql`insert into audit_keys (seq, key_id, public_key, since, by_previous, by_itself)
+    select seq + 1, 'stranger', public_key, now(), by_previous, by_itself from audit_keys order by seq desc limit 1`;
+  expect(await refusal(rotate('0'.repeat(32)))).toEqual([503, 'audit_key_unusable']);
+  await world.statement(`alter table audit_keys disable trigger user; delete from audit_keys where key_id = 'stranger';
+    alter table audit_keys enable trigger user`);
+  expect((await keys()).items[0]?.key_id).toBe(first?.key_id);
+});
+
+test('REG-004 a rotation that finds another list of keys than it began with changes nothing, and says to ask again', async () => {
+  addAuditKey(world.stores.dataDir);
+  const next = (await keys()).items[0]?.key_id as string;
+  let outcome: Promise<[number, string]> | undefined;
+  await world.tx(async sql => {
+    await sql`select pg_advisory_xact_lock(hashtextextended('platform:sys:audit:keys', 0))`;
+    outcome = refusal(rotate(next));
+    const waiting = () => sql<object[]>`select 1 from pg_locks where locktype = 'advisory' and not granted`;
+    await expect.poll(async () => (await waiting()).length, { timeout: 20_000, interval: 10 }).toBe(1);
+    // Another process rotates in this moment.
+    await sql`insert into audit_keys (seq, key_id, public_key, since, by_previous, by_itself)
+      select seq + 1, 'stranger', public_key, now(), by_previous, by_itself from audit_keys order by seq desc limit 1`;
+  });
+  expect(await outcome).toEqual([503, 'audit_key_rotating']);
+  await world.statement(`alter table audit_keys disable trigger user; delete from audit_keys where key_id = 'stranger';
+    alter table audit_keys enable trigger user`);
+  expect((await rotate(next)).items[0]).toMatchObject({ key_id: next, status: 'current' });
+});
+
 test('REG-004 keys that did not introduce each other are no succession, whoever wrote them', async () => {
   const made = () =>
     generateKeyPairSync('ml-dsa-65', {

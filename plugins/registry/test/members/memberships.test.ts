@@ -127,6 +127,24 @@ describe('removing', () => {
     expect(await removed(org.org_id)).toHaveLength(1);
   });
 
+  test('a removal that waited for its turn until it was taken for broken is 503 and did nothing; a repeat does it', async () => {
+    const { org, owner } = await world.org();
+    const person = member(org.org_id, 'viewers');
+    let outcome: Promise<[number, string]> | undefined;
+    await world.tx(async sql => {
+      // Another change of the organization's members holds the turn meanwhile.
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`platform:sys:members:${org.org_id}`}, 0))`;
+      outcome = refusal(remove(owner, org.org_id, person.id));
+      const settling = () => sql<object[]>`
+        delete from work_tasks where name = 'settleRemoval' and payload->>'org_id' = ${org.org_id} returning 1`;
+      await expect.poll(async () => (await settling()).length, { timeout: 20_000, interval: 10 }).toBe(1);
+    });
+    expect(await outcome).toEqual([503, 'members_busy']);
+    expect([await removed(org.org_id), world.directory.of(person.id)]).toEqual([[], [group(org.org_id, 'viewers')]]);
+    await remove(owner, org.org_id, person.id);
+    expect(await removed(org.org_id)).toHaveLength(1);
+  });
+
   test('REG-135 a commit lost after the verb: the removal is told later, once, as what it was', async () => {
     const { org, owner } = await world.org();
     const person = member(org.org_id, 'viewers');
