@@ -72,6 +72,43 @@ describe('a create under an Idempotency-Key (G-K-03)', () => {
   });
 });
 
+describe('an Idempotency-Key of somebody whom the kernel has not asked', () => {
+  const drop = (path: string, text: string, key: string, cookie?: string) =>
+    asked.host.fetch(path, {
+      method: 'POST',
+      headers: { 'idempotency-key': key, ...(cookie ? { cookie } : {}) },
+      body: path === '/v1/drop' ? JSON.stringify({ text }) : text,
+    });
+
+  test.each(['/v1/drop', '/v1/raw-drop'])('G-K-03 holds for the same request, and for the same cookie (%s)', async path => {
+    const key = `anonymous${path}`;
+    const first = await drop(path, 'one', key);
+    const again = await drop(path, 'one', key);
+    expect([again.status, again.json, again.headers['idempotent-replay']]).toEqual([first.status, first.json, 'true']);
+    expect(first.json['drop_id']).toEqual(expect.any(String));
+    expect((await drop(path, 'two', key)).json['drop_id']).not.toBe(first.json['drop_id']);
+    const ada = await drop(path, 'one', key, 'sid=ada');
+    expect(ada.json['drop_id']).not.toBe(first.json['drop_id']);
+    expect((await drop(path, 'one', key, 'sid=ada')).json).toEqual(ada.json);
+    expect(await drop(path, 'two', key, 'sid=ada')).toMatchObject({ status: 409, json: { code: 'idempotency_key_reused' } });
+  });
+
+  test('G-K-03 a cookie that an answer sets is kept nowhere', async () => {
+    expect((await drop('/v1/drop', 'cookie', 'cookie-1')).status).toBe(200);
+    expect(await drop('/v1/drop', 'cookie', 'cookie-1')).toMatchObject({ status: 409, json: { code: 'idempotency_answer_gone' } });
+    const sql = await asked.host.sql();
+    expect(JSON.stringify([...(await sql<object[]>`select * from idempotent_answers`)])).not.toContain('a-secret');
+  });
+
+  test('G-K-03 a raw door keeps no refusal, and one that forgot to look at the key is a fault of ours', async () => {
+    const before = world.calls.length;
+    for (const _ of [1, 2]) expect((await drop('/v1/raw-drop', 'bad', 'bad-1')).status).toBe(400);
+    expect(world.calls.slice(before)).toEqual(['raw drop bad', 'raw drop bad']);
+    expect(await drop('/v1/raw-forgot', 'x', 'forgot-1')).toMatchObject({ status: 500, json: { code: 'answer_invalid' } });
+    expect((await asked.host.fetch('/v1/raw-forgot', { method: 'POST', body: 'x' })).status).toBe(200);
+  });
+});
+
 describe('the version of a record', () => {
   const rename = (tag: string) =>
     asked.host.fetch('/v1/things/t1', { method: 'PUT', persona: writer, headers: { 'if-match': tag }, body: '{"name":"x"}' });

@@ -8,6 +8,7 @@ import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
 import { requireCursor } from './paging.ts';
+import { onceAnswered } from './answers/raw-answer.ts';
 import { keyedRequest, type ReplayedAnswers } from './answers/replayed-answers.ts';
 import { isPassedOver, versionsOf } from './precondition.ts';
 import { closed, readQuery, Validator } from './schema/schema.ts';
@@ -124,17 +125,24 @@ export class Operation {
   }
 
   async #perform(incoming: Incoming): Promise<Outgoing> {
-    const { route } = this;
     const request = await this.open(incoming);
+    return this.#once(this.route.method, request, () => this.#answer(request));
+  }
+
+  /** Does the work of a raw door once for the key of its request, where the route says that the kernel keeps its answers. */
+  async once(method: string, request: Request, work: () => Promise<Response>): Promise<Response> {
+    return onceAnswered(work, run => this.#once(method, request, run));
+  }
+
+  async #once(method: string, request: Request, work: () => Promise<Outgoing>): Promise<Outgoing> {
     const { answers } = this.#host;
-    const keyed =
-      answers && route.method === 'POST' && route.options.idempotency !== 'own'
-        ? keyedRequest(this.name, request, route.options.idempotency !== 'secret')
-        : undefined;
-    if (!answers || !keyed) return this.#answer(request);
+    const { idempotency = 'kernel' } = this.route.options;
+    const isKept = method === 'POST' && (idempotency === 'kernel' || idempotency === 'secret');
+    const keyed = answers && isKept ? keyedRequest(this.name, request, idempotency === 'kernel') : undefined;
+    if (!answers || !keyed) return work();
     const scope = currentScope();
     if (scope) scope.keyed = keyed.request;
-    return answers.run(keyed, () => this.#answer(request));
+    return answers.run(keyed, work);
   }
 
   async #answer(request: Request): Promise<Outgoing> {

@@ -9,6 +9,7 @@ import {
   Page,
   post,
   put,
+  raw,
   socket,
   stream,
   subscribe,
@@ -23,6 +24,7 @@ import {
 const ofThing = { thing_id: Type.String({ pattern: '^[A-Za-z0-9/-]{1,40}$' }) };
 const Thing = Type.Object({ thing_id: Type.String(), name: Type.String(), kind: Type.String(), version: Type.Integer() });
 const open = { public: 'Nothing here is a secret' } as const;
+const repeated = { none: 'It always fails' } as const;
 
 export const probe = defineContract({
   id: 'probe',
@@ -106,6 +108,15 @@ export const probe = defineContract({
     archiveThing: post('/v1/things/{thing_id}/archive', { params: ofThing, summary: 'Archive', gate: 'probe:things:write' }),
     readThing: get('/v1/things/{thing_id}', { params: ofThing, summary: 'Read a thing', gate: 'probe:things:read', returns: Thing }),
     figures: get('/v1/figures', { summary: 'Figures', gate: 'probe:things:read', returns: Type.Object({ total: Type.Integer() }) }),
+    drop: post('/v1/drop', {
+      summary: 'Leaves something without a name',
+      gate: open,
+      idempotency: 'kernel',
+      body: Type.Object({ text: Type.String() }),
+      returns: Type.Object({ drop_id: Type.String() }),
+    }),
+    rawDrop: raw('/v1/raw-drop', { summary: 'The same by a door of its own', gate: open, idempotency: 'kernel' }),
+    rawForgot: raw('/v1/raw-forgot', { summary: 'Says that it looks at keys, and forgets to', gate: open, idempotency: 'kernel' }),
     issue: post('/v1/issue', { summary: 'Shows a secret once', gate: 'probe:things:write', idempotency: 'secret', returns: Type.Any() }),
     act: post('/v1/act', {
       summary: 'Calls an action that was registered, for whoever asks',
@@ -128,8 +139,13 @@ export const probe = defineContract({
       gate: open,
       returns: Type.Object({ ok: Type.Boolean() }),
     }),
-    foreign: post('/v1/foreign', { summary: 'Emits what it does not own', gate: open, returns: Type.Any() }),
-    misshapen: post('/v1/misshapen', { summary: 'Emits a payload that does not fit', gate: open, returns: Type.Any() }),
+    foreign: post('/v1/foreign', { summary: 'Emits what it does not own', gate: open, idempotency: repeated, returns: Type.Any() }),
+    misshapen: post('/v1/misshapen', {
+      summary: 'Emits a payload that does not fit',
+      gate: open,
+      idempotency: repeated,
+      returns: Type.Any(),
+    }),
     reaching: get('/v1/reaching', { summary: 'Reaches for a capability it did not declare', gate: open, returns: Type.Any() }),
     undeclared: get('/v1/undeclared', { summary: 'Throws an undeclared problem', gate: open, returns: Type.Any() }),
     stored: get('/v1/stored', { summary: 'Reads the database', gate: open, returns: Type.Any() }),

@@ -84,6 +84,23 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             if (body.name === 'held') await world.answer.promise;
             return made;
           },
+          drop: async ({ body }) => {
+            world.calls.push(`drop ${body.text}`);
+            return reply(
+              { drop_id: context.platform.newId() },
+              body.text === 'cookie' ? { headers: { 'set-cookie': 'sid=a-secret' } } : {},
+            );
+          },
+          rawDrop: async exchange => {
+            const text = await exchange.request.text();
+            return exchange.once(text, async () => {
+              world.calls.push(`raw drop ${text}`);
+              return text === 'bad'
+                ? new Response('no', { status: 400 })
+                : Response.json({ drop_id: context.platform.newId() }, { status: 201 });
+            });
+          },
+          rawForgot: async () => Response.json({ ok: true }),
           issue: async () => ({ secret: context.platform.newId() }),
           updateThing: async ({ params, body, ifMatch }) => {
             context.requireVersion(ifMatch, 3);

@@ -34,13 +34,24 @@ export interface Keyed {
 /** The key of a request, `undefined` when it has none. */
 export function keyedRequest(operation: string, request: Request, kept: boolean): Keyed | undefined {
   const key = request.headers['idempotency-key'];
-  if (key === undefined || !request.caller) return undefined;
+  if (key === undefined) return undefined;
   if (!KEY.test(key)) throw kernelProblem('malformed', { detail: 'Idempotency-Key has 1 to 255 visible ASCII characters.' });
-  const { params, query, body, caller, targetEnvId } = request;
+  const { params, query, body, targetEnvId } = request;
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([operation, params, query, body, targetEnvId]))
     .digest();
-  return { request: { caller: `${caller.kind}:${caller.userId ?? caller.subject}`, key, marked: false }, fingerprint, kept };
+  return { request: { caller: whoseKey(request, fingerprint), key, marked: false }, fingerprint, kept };
+}
+
+/**
+ * Whose key it is. Of whom the kernel has not asked who he is, what he shows makes him the same again: a cookie, a credential, a
+ * certificate. Of somebody who shows nothing only the very same request is.
+ */
+function whoseKey({ caller, headers, peer }: Request, fingerprint: Buffer): string {
+  if (caller) return `${caller.kind}:${caller.userId ?? caller.subject}`;
+  const shown = [headers['cookie'], headers['authorization'], peer?.workload];
+  const sameness = shown.some(Boolean) ? createHash('sha256').update(JSON.stringify(shown)).digest() : fingerprint;
+  return `anonymous:${sameness.toString('base64url')}`;
 }
 
 /**
@@ -77,9 +88,11 @@ export class ReplayedAnswers {
       await this.#sql`delete from idempotent_answers where caller = ${caller} and key = ${key} and started_at = ${now}`;
       throw error;
     }
-    const text = kept && outgoing.value !== undefined ? JSON.stringify(outgoing.value) : null;
+    // A cookie that signs somebody in is a secret as well.
+    const keepable = kept && !('set-cookie' in outgoing.headers);
+    const text = keepable && outgoing.value !== undefined ? JSON.stringify(outgoing.value) : null;
     const body = text !== null && text.length <= MAX_ANSWER ? text : null;
-    const whole = kept && (text === null || body !== null);
+    const whole = keepable && (text === null || body !== null);
     await this.#sql`
       update idempotent_answers set committed = true, kept = ${whole}, status = ${outgoing.status},
         headers = ${whole ? this.#sql.json(outgoing.headers) : null}, body = ${body}

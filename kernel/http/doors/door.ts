@@ -78,7 +78,10 @@ async function handOver({ res, exchange, mounted }: Entering): Promise<void> {
 
 async function answerRaw({ res, exchange, mounted, incoming, signal, engine, manifest }: Entering): Promise<void> {
   const { req, hostname, ip, correlationId, tenant, peer } = exchange;
-  const { caller, targetEnvId, env } = await (mounted.operation as Operation).open(incoming);
+  const operation = mounted.operation as Operation;
+  const request = await operation.open(incoming);
+  const { caller, targetEnvId, env } = request;
+  let asked = false;
   const response = await (mounted.handler as (exchange: RawExchange) => Promise<Response>)({
     params: incoming.params,
     request: webRequest(req, exchange, signal()),
@@ -100,8 +103,23 @@ async function answerRaw({ res, exchange, mounted, incoming, signal, engine, man
         correlationId,
       });
     },
+    once: (body, work) => {
+      asked = true;
+      const { search } = new URL(req.url ?? '/', 'https://internal');
+      return operation.once(req.method ?? '', { ...request, headers: incoming.headers, body: [incoming.params, search, body] }, work);
+    },
   });
+  if (!asked && response.ok) requireOnce(req, mounted);
   await writeResponse(res, response);
+}
+
+/** A door that promises to look at keys, and did not, made something twice without saying so. */
+function requireOnce({ method, headers }: IncomingMessage, { name, route }: Mounted): void {
+  const { idempotency } = route.options;
+  if (method === 'POST' && headers['idempotency-key'] !== undefined && (idempotency === 'kernel' || idempotency === 'secret'))
+    throw kernelProblem('answer_invalid', {
+      cause: new Error(`${name} says idempotency: '${idempotency}' and did not look at the key: exchange.once is missing`),
+    });
 }
 
 /** A change is not made when nobody would read its answer. */

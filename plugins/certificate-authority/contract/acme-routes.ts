@@ -1,4 +1,5 @@
 import { raw } from '@platform/sdk/contract';
+import { readAlone, replayNonce } from './idempotency.ts';
 
 const JWS = 'Signed by the key of an ACME account (RFC 8555, 6.2), not by a token';
 const OPEN = 'Public by RFC 8555: whoever knows the address may look';
@@ -20,10 +21,23 @@ const named = [
 
 /** The doors of the protocol, all under `/acme` (CA-099, G-ACME-03). */
 export const acmeRoutes = {
-  acmeDirectory: raw('/acme/directory', { summary: 'ACME directory', gate: { public: OPEN }, ...acme, problems: ['wrong_method'] }),
-  acmeNonce: raw('/acme/new-nonce', { summary: 'A fresh nonce', gate: { public: OPEN }, ...acme, problems: ['wrong_method'] }),
+  acmeDirectory: raw('/acme/directory', {
+    summary: 'ACME directory',
+    idempotency: readAlone,
+    gate: { public: OPEN },
+    ...acme,
+    problems: ['wrong_method'],
+  }),
+  acmeNonce: raw('/acme/new-nonce', {
+    summary: 'A fresh nonce',
+    idempotency: readAlone,
+    gate: { public: OPEN },
+    ...acme,
+    problems: ['wrong_method'],
+  }),
   acmeNewAccount: raw('/acme/new-account', {
     summary: 'Make or find the account of a key',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [...named, 'invalid_contact', 'unsupported_contact'],
@@ -31,19 +45,28 @@ export const acmeRoutes = {
   }),
   acmeAccount: raw('/acme/account/{id}', {
     summary: 'See, change or end an account',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [...named, 'invalid_contact', 'unsupported_contact'],
   }),
-  acmeAccountOrders: raw('/acme/account/{id}/orders', { summary: 'Orders of an account', gate: { public: JWS }, ...acme, problems: named }),
+  acmeAccountOrders: raw('/acme/account/{id}/orders', {
+    summary: 'Orders of an account',
+    idempotency: replayNonce,
+    gate: { public: JWS },
+    ...acme,
+    problems: named,
+  }),
   acmeKeyChange: raw('/acme/key-change', {
     summary: 'Change the key of an account',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [...named, 'key_in_use'],
   }),
   acmeNewOrder: raw('/acme/new-order', {
     summary: 'Order a certificate',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [
@@ -57,9 +80,16 @@ export const acmeRoutes = {
     ],
     emits: ['platform:acme:order:created'],
   }),
-  acmeOrder: raw('/acme/order/{id}', { summary: 'An order', gate: { public: OPEN }, ...acme, problems: [...named, 'order_not_found'] }),
+  acmeOrder: raw('/acme/order/{id}', {
+    summary: 'An order',
+    idempotency: replayNonce,
+    gate: { public: OPEN },
+    ...acme,
+    problems: [...named, 'order_not_found'],
+  }),
   acmeFinalize: raw('/acme/order/{id}/finalize', {
     summary: 'Hand in the request of a ready order',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [
@@ -77,24 +107,28 @@ export const acmeRoutes = {
   }),
   acmeAuthorization: raw('/acme/authz/{id}', {
     summary: 'An authorization',
+    idempotency: replayNonce,
     gate: { public: OPEN },
     ...acme,
     problems: [...named, 'order_not_found'],
   }),
   acmeChallenge: raw('/acme/challenge/{id}', {
     summary: 'Answer a challenge',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [...named, 'order_not_found', 'upstream_refused', 'upstream_failed'],
   }),
   acmeCertificate: raw('/acme/cert/{id}', {
     summary: 'A certificate with its chain',
+    idempotency: replayNonce,
     gate: { public: OPEN },
     ...acme,
     problems: [...named, 'certificate_not_found'],
   }),
   acmeRevoke: raw('/acme/revoke-cert', {
     summary: 'Revoke by the account or the key of a certificate',
+    idempotency: replayNonce,
     gate: { public: JWS },
     ...acme,
     problems: [...named, 'certificate_not_found', 'already_revoked', 'bad_revocation_reason'],
@@ -102,6 +136,7 @@ export const acmeRoutes = {
   }),
   acmeRenewalInfo: raw('/acme/renewal-info/{certid}', {
     summary: 'When to renew (RFC 9773)',
+    idempotency: readAlone,
     gate: { public: OPEN },
     ...acme,
     problems: ['wrong_method', 'certificate_not_found'],

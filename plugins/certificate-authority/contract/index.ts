@@ -20,6 +20,7 @@ import {
   State,
   Verification,
 } from './schema.ts';
+import { readAlone } from './idempotency.ts';
 
 const ofCertificate = { certificate_id: Id };
 
@@ -106,12 +107,14 @@ export const certificateAuthority = defineContract({
     ...acmeRoutes,
     challengeAnswer: raw('/.well-known/acme-challenge/{token}', {
       summary: 'What an upstream authority fetches over port 80',
+      idempotency: readAlone,
       gate: { public: 'Unauthenticated by design: HTTP-01 (doc3, certificate authority 6)' },
     }),
     rootCertificate: get('/v1/ca/root.crt', { summary: 'Root certificates', gate: { public: anchor }, query: Alg }),
     intermediateCertificate: get('/v1/ca/intermediate.crt', { summary: 'Intermediate certificates', gate: { public: anchor }, query: Alg }),
     issueClientCertificate: post('/v1/client-cert', {
       summary: 'Make a workload certificate',
+      idempotency: 'secret',
       gate: { public: 'Admits by enrollment secret, own identity or operator scope; the handler decides which' },
       body: Type.Object({
         service_name: Type.String({ maxLength: 200 }),

@@ -1,5 +1,6 @@
 import { defineContract, get, Id, post, raw, socket, subscribe, Type } from '@platform/sdk/contract';
 import { delegationRoutes } from './routes/delegation-routes.ts';
+import { comesToTheSame, logged, readAlone } from './idempotency.ts';
 
 const cookie = 'The session cookie is checked by the gateway itself, before anything else';
 const nobody = 'A person without a session begins or ends one here';
@@ -136,18 +137,27 @@ export const gateway = defineContract({
   },
 
   routes: {
-    login: raw('/auth/login', { summary: 'Begin a sign-in', gate: { public: nobody } }),
-    signUp: raw('/auth/sign-up', { summary: 'Begin a sign-up', gate: { public: nobody } }),
-    callback: raw('/auth/callback', { summary: 'Finish a sign-in', gate: { public: nobody } }),
-    session: raw('/auth/session', { summary: 'Who is signed in', gate: { public: cookie } }),
-    signOut: raw('/auth/sign-out', { summary: 'End the session', gate: { public: cookie } }),
-    refresh: raw('/auth/refresh', { summary: 'Renew the tokens of the session', gate: { public: cookie } }),
-    sessions: raw('/v1/auth/sessions', { summary: 'List, or end all other, sessions of the caller', gate: { public: cookie } }),
-    oneSession: raw('/v1/auth/sessions/{id}', { summary: 'One session of the caller', gate: { public: cookie } }),
-    proxyRoot: raw('/proxy/{service}', { summary: 'Call the root of a service', gate: { public: cookie }, hidden: true }),
-    proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', gate: { public: cookie } }),
-    subscription: raw('/subscribe', { summary: 'Live events as a stream', gate: { public: cookie } }),
-    push: raw('/subscribe/push', { summary: 'Register a device of the session', gate: { public: cookie } }),
+    login: raw('/auth/login', { summary: 'Begin a sign-in', idempotency: readAlone, gate: { public: nobody } }),
+    signUp: raw('/auth/sign-up', { summary: 'Begin a sign-up', idempotency: readAlone, gate: { public: nobody } }),
+    callback: raw('/auth/callback', { summary: 'Finish a sign-in', idempotency: readAlone, gate: { public: nobody } }),
+    session: raw('/auth/session', { summary: 'Who is signed in', idempotency: readAlone, gate: { public: cookie } }),
+    signOut: raw('/auth/sign-out', { summary: 'End the session', idempotency: comesToTheSame, gate: { public: cookie } }),
+    refresh: raw('/auth/refresh', { summary: 'Renew the tokens of the session', idempotency: comesToTheSame, gate: { public: cookie } }),
+    sessions: raw('/v1/auth/sessions', {
+      summary: 'List, or end all other, sessions of the caller',
+      idempotency: readAlone,
+      gate: { public: cookie },
+    }),
+    oneSession: raw('/v1/auth/sessions/{id}', { summary: 'One session of the caller', idempotency: readAlone, gate: { public: cookie } }),
+    proxyRoot: raw('/proxy/{service}', {
+      summary: 'Call the root of a service',
+      idempotency: 'own',
+      gate: { public: cookie },
+      hidden: true,
+    }),
+    proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', idempotency: 'own', gate: { public: cookie } }),
+    subscription: raw('/subscribe', { summary: 'Live events as a stream', idempotency: readAlone, gate: { public: cookie } }),
+    push: raw('/subscribe/push', { summary: 'Register a device of the session', idempotency: comesToTheSame, gate: { public: cookie } }),
     pushDevices: post('/v1/internal/push-devices', {
       summary: 'The devices of the live sessions of a person in an environment, with their tokens',
       gate: 'bff:devices:read',
@@ -161,6 +171,7 @@ export const gateway = defineContract({
     ...delegationRoutes,
     audit: raw('/audit', {
       summary: "A line for the gateway's log",
+      idempotency: logged,
       gate: { public: 'Browsers report faults before anybody is signed in' },
     }),
     metrics: get('/metrics', {

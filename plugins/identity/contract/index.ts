@@ -19,6 +19,7 @@ import { realmRoutes } from './routes/realm-routes.ts';
 import { recoveryRoutes } from './routes/recovery-routes.ts';
 import { ssoRoutes } from './routes/sso-routes.ts';
 import { OAuthContext, Scopes, SessionRow, Signed, User, UserRow, nullable } from './schema.ts';
+import { comesToTheSame, ofTheProtocol, readAlone, worksOnce } from './idempotency.ts';
 
 const ofName = { name: Type.String({ maxLength: 330 }) };
 
@@ -151,6 +152,7 @@ export const identity = defineContract({
     }),
     signIn: post('/v1/sign-in', {
       summary: 'Sign in with a password',
+      idempotency: worksOnce,
       gate: { public: hosted },
       limit: 16_384,
       body: Type.Object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }),
@@ -168,6 +170,7 @@ export const identity = defineContract({
     }),
     changePassword: post('/v1/password/change', {
       summary: 'Choose a new password during sign-in',
+      idempotency: worksOnce,
       gate: { public: hosted },
       limit: 16_384,
       body: Type.Object({ password: Type.String({ maxLength: 1_024 }), oauth: OAuthContext }),
@@ -177,12 +180,14 @@ export const identity = defineContract({
     }),
     signOut: post('/v1/sign-out', {
       summary: 'End the sign-in session of this browser',
+      idempotency: comesToTheSame,
       gate: { public: hosted },
       problems: ['csrf_mismatch', 'bad_origin', 'realm_not_found'],
       emits: ['platform:auth:session:revoked'],
     }),
     continueAuthorization: post('/oauth/authorize/continue', {
       summary: 'Allow or deny what an application asks for',
+      idempotency: worksOnce,
       gate: { public: hosted },
       limit: 16_384,
       body: Type.Object({
@@ -200,20 +205,29 @@ export const identity = defineContract({
     ...recoveryRoutes,
     ...ssoRoutes,
 
-    protocol: node('/oauth/{*rest}', { summary: 'OAuth and OpenID Connect', gate: { public: protocol }, errors: 'oauth', hidden: true }),
+    protocol: node('/oauth/{*rest}', {
+      summary: 'OAuth and OpenID Connect',
+      idempotency: ofTheProtocol,
+      gate: { public: protocol },
+      errors: 'oauth',
+      hidden: true,
+    }),
     protocolOverMtls: node('/mtls/{*rest}', {
       summary: 'The same, authenticated by client certificate',
+      idempotency: ofTheProtocol,
       gate: { public: protocol },
       errors: 'oauth',
       hidden: true,
     }),
     discovery: node('/.well-known/{*rest}', {
       summary: 'Discovery and keys',
+      idempotency: readAlone,
       gate: { public: 'Discovery is public by standard' },
       hidden: true,
     }),
     pages: node('/{*path}', {
       summary: 'The hosted pages',
+      idempotency: readAlone,
       gate: { public: hosted },
       problems: ['realm_not_found', 'not_found', 'method_not_allowed'],
       hidden: true,

@@ -35,6 +35,7 @@ export const storage = defineContract({
   routes: {
     objects: raw('/v1/objects/{*key}', {
       summary: 'Read, write or delete one object',
+      idempotency: { none: 'An object is put under a name that the caller chooses; nothing is posted' },
       gate: { any: ['storage:objects:read', 'storage:objects:write'] },
       env: 'any',
     }),

@@ -27,6 +27,11 @@ export const web = defineContract({
         system: Type.Object({ org_id: Type.String(), env_id: Type.String() }),
       }),
     }),
-    asset: raw('/{*path}', { summary: 'The console', gate: { public: page }, hidden: true }),
+    asset: raw('/{*path}', {
+      summary: 'The console',
+      idempotency: { none: 'Nothing is made here: it is read alone' },
+      gate: { public: page },
+      hidden: true,
+    }),
   },
 });

@@ -18,7 +18,10 @@ const broken = (change: (draft: Record<string, Record<string, unknown>>) => void
 const lab = (change: (draft: Record<string, Record<string, unknown>>) => void = () => undefined) =>
   broken(draft => {
     Object.assign(draft, { vertical: 'lab', events: {}, pages: {} });
-    for (const route of Object.values(draft['routes'] as Record<string, { options: { emits?: string[] } }>)) delete route.options.emits;
+    for (const [name, route] of Object.entries(draft['routes'] as Record<string, { door: string; options: { emits?: string[] } }>)) {
+      delete route.options.emits;
+      if (route.door === 'raw') delete draft['routes']?.[name];
+    }
     change(draft);
   });
 const route = (draft: Record<string, Record<string, unknown>>, name = 'greet') =>
@@ -143,6 +146,10 @@ describe('each fault has its number, its place, what is wrong and what to do', (
       'probe.routes.archiveThing.ifMatch',
       broken(draft => Object.assign(route(draft, 'archiveThing').options, { returns: route(draft, 'readThing').options['returns'] })),
     ],
+    ['E048', 'probe.routes.drop.idempotency', broken(draft => delete route(draft, 'drop').options['idempotency'])],
+    ['E048', 'probe.routes.rawDrop.idempotency', broken(draft => delete route(draft, 'rawDrop').options['idempotency'])],
+    ['E048', 'probe.routes.drop.idempotency', broken(draft => Object.assign(route(draft, 'drop').options, { idempotency: { none: '' } }))],
+    ['E048', 'probe.routes.rawDrop.idempotency', broken(draft => Object.assign(route(draft, 'rawDrop'), { door: 'node' }))],
     ['E045', 'probe.routes.readThing.params.thing_id', broken(draft => delete route(draft, 'readThing').options['params'])],
     ['E046', 'probe.routes.greet.params.id', broken(draft => Object.assign(route(draft).options, { params: { id: {} } }))],
     ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],

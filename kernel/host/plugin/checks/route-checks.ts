@@ -20,6 +20,7 @@ export function checkRoutes(manifest: Manifest, add: AddFinding): void {
     }
     checkGate(manifest, where, gate, add);
     checkOptions(manifest, where, route, add);
+    checkIdempotency(where, route, add);
     const key = `${route.method} ${route.path.replaceAll(/\{[^}]+\}/g, '{}')}`;
     if (seen.has(key))
       add('E036', `${where}.path`, `Another route already answers ${route.method} ${route.path}.`, 'Change the path or the method.');
@@ -80,6 +81,24 @@ function checkGate(manifest: Manifest, where: string, gate: AnyRoute['options'][
     add('E032', `${where}.gate`, 'A route for every signed-in person needs a reason.', 'Write why no action is asked.');
   if (typeof gate === 'object' && 'authenticated' in gate && gate.authenticated.trim().length < 8)
     add('E032', `${where}.gate`, 'A route for every valid credential needs a reason.', 'Write why no action is asked.');
+}
+
+/** No POST passes an `Idempotency-Key` over in silence (G-K-03). */
+function checkIdempotency(where: string, { door, method, options }: AnyRoute, add: AddFinding): void {
+  const { gate, idempotency } = options;
+  const own = door === 'raw' || door === 'node';
+  const anonymous = door === 'request' && method === 'POST' && typeof gate === 'object' && 'public' in gate;
+  if (idempotency === undefined && (own || anonymous))
+    add(
+      'E048',
+      `${where}.idempotency`,
+      'The route takes what creates and does not say what becomes of a request that comes again under its Idempotency-Key.',
+      "Write idempotency: 'kernel', 'secret' where the answer shows one, 'own' where the handler sees to it, or { none: 'why nothing is kept' }.",
+    );
+  if (door === 'node' && (idempotency === 'kernel' || idempotency === 'secret'))
+    add('E048', `${where}.idempotency`, 'The kernel does not see what a node door answers.', "Write 'own' or { none: 'why' }.");
+  if (typeof idempotency === 'object' && idempotency.none.trim().length < 8)
+    add('E048', `${where}.idempotency`, 'A route that keeps no answers needs a reason.', 'Write why nothing is kept.');
 }
 
 function checkOptions(manifest: Manifest, where: string, { door, path, options }: AnyRoute, add: AddFinding): void {

@@ -84,6 +84,7 @@ export const listingRoutes = {
   media: raw(`${one}/images/{role}`, {
     params: { listing_id: Id, role: MediaRole },
     summary: 'The bytes of an image, for who sees its listing',
+    idempotency: { none: 'Nothing is made here: it is read alone' },
     ...seen,
     problems: ['listing_not_found', 'media_not_found', 'media_unreachable', 'method_refused'],
   }),

@@ -37,12 +37,13 @@ export class DelegationEndpoints {
       if (session.app_instance_id !== SYSTEM.consoleAppId && request.env_id !== session.env_id)
         throw this.#ctx.problem('target_denied', { detail: 'This application acts in its own environment only.' });
       await this.#parts.staff.require(session, request.env_id, WRITE);
-      await this.#limit.take(session.user_id);
-      const { delegation_id, state, expires_at, interval } = await this.#parts.delegations.start(session, request);
-      return json(
-        { delegation_id, state, expires_in: Math.round((Date.parse(expires_at) - this.#ctx.clock.now().getTime()) / 1_000), interval },
-        202,
-      );
+      // A customer is not asked twice because an answer was lost.
+      return exchange.once(request, async () => {
+        await this.#limit.take(session.user_id);
+        const { delegation_id, state, expires_at, interval } = await this.#parts.delegations.start(session, request);
+        const expires_in = Math.round((Date.parse(expires_at) - this.#ctx.clock.now().getTime()) / 1_000);
+        return json({ delegation_id, state, expires_in, interval }, 202);
+      });
     },
   };
 

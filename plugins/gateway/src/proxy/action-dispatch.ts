@@ -92,6 +92,7 @@ export class ActionDispatch {
     const { exchange, session } = dispatch;
     const { action, path, headers, body, envId, targetEnvId: target } = call;
     const { service, method } = action;
+    const key = exchange.request.headers.get('idempotency-key');
     const app = await apps.of(visitOf(exchange));
     if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
     rules.require(app, { service, method, path: path.split('?')[0] as string, scopes: session.scopes });
@@ -101,7 +102,7 @@ export class ActionDispatch {
       service,
       path,
       method,
-      headers: { ...headers },
+      headers: { ...headers, ...(key === null ? {} : { 'idempotency-key': key }) },
       body,
       bearer,
       correlationId: exchange.correlationId,

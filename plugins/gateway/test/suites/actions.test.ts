@@ -76,6 +76,13 @@ export function describeActions(given: () => World): void {
         expect(world.identity.grants(EXCHANGE)[0]?.form).toMatchObject({ audience: 'lending', resource: `urn:platform:env:${ENV}` });
       });
 
+      test('G-K-03 takes its Idempotency-Key along to the service that keeps it', async () => {
+        const body = JSON.stringify({ params: { loan_id: '1', approve: true }, target_env_id: ENV });
+        const headers = { ...browser.headers, 'content-type': 'application/json', 'idempotency-key': 'decide-1' };
+        await world.ask('POST', '/bff/action/lending:decideLoan', { body, headers });
+        expect(world.sent[0]?.headers).toMatchObject({ 'idempotency-key': 'decide-1' });
+      });
+
       test('GWY-029 of a read puts its parameters into the query', async () => {
         expect((await dispatch('lending:listLoans', { params: { state: 'applied', limit: 5 }, target_env_id: ENV })).status).toBe(200);
         expect(world.sent[0]).toMatchObject({ method: 'GET', path: '/v1/loans?state=applied&limit=5', body: '' });

@@ -73,6 +73,21 @@ export function describeDelegations(given: () => World): void {
           expect(await start(act)).toMatchObject({ status: 400, code: 'malformed' });
       });
 
+      test('G-K-03 is asked of the customer once for an Idempotency-Key, and of nobody whose session has ended', async () => {
+        const ask = (more: object = {}, cookie = browser.headers) =>
+          world.ask('POST', '/delegate/start', {
+            body: JSON.stringify({ env_id: ENV, login_hint: 'customer@example.org', ...more }),
+            headers: { ...cookie, 'content-type': 'application/json', 'idempotency-key': 'start-1' },
+          });
+        const first = await ask();
+        const again = await ask();
+        expect([again.status, await again.json(), again.headers.get('idempotent-replay')]).toEqual([202, await first.json(), 'true']);
+        expect(world.identity.asked).toHaveLength(1);
+        const other = await ask({ login_hint: 'another@example.org' });
+        expect([other.status, await codeOf(other)]).toEqual([409, 'idempotency_key_reused']);
+        expect(await codeOf(await ask({}, { ...browser.headers, cookie: '' }))).toBe('session_required');
+      });
+
       test('GWY-038 GWY-022 is asked about with a proof of possession, and what comes back is kept here', async () => {
         const { delegation_id: id } = await start();
         later(5);

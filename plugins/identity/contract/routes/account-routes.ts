@@ -1,6 +1,7 @@
 import { del, get, Id, post, put, Type } from '@platform/sdk/contract';
 import { Account, Authenticator, Email, LinkToken, OwnSession, Password, RecoveryCodes, ShownAgain, Taken } from '../schema/account.ts';
 import { Name, OAuthContext, Signed, User } from '../schema.ts';
+import { challenge, comesToTheSame, worksOnce } from '../idempotency.ts';
 
 const ofUser = { user_id: Id };
 const ofGroupRole = { group: Name, role: Name };
@@ -18,6 +19,7 @@ const admin = { gate: 'auth:users:admin', env: 'own', returns: User } as const;
 export const accountRoutes = {
   signUp: post('/v1/sign-up', {
     summary: 'Open an account',
+    idempotency: 'kernel',
     gate: hosted,
     limit,
     body: Type.Object({
@@ -32,6 +34,7 @@ export const accountRoutes = {
   }),
   verifyEmail: post('/v1/email/verify', {
     summary: 'Confirm an e-mail address with the token of a mail',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken }),
@@ -45,6 +48,7 @@ export const accountRoutes = {
   }),
   requestVerification: post('/v1/email/verify-request', {
     summary: 'Ask for another mail that confirms an e-mail address',
+    idempotency: 'kernel',
     gate: hosted,
     limit,
     body: Type.Object({ email: Email }),
@@ -53,6 +57,7 @@ export const accountRoutes = {
   }),
   requestPasswordReset: post('/v1/password/reset-request', {
     summary: 'Ask for a mail to choose a new password with',
+    idempotency: 'kernel',
     gate: hosted,
     limit,
     body: Type.Object({ email: Email }),
@@ -61,6 +66,7 @@ export const accountRoutes = {
   }),
   resetPassword: post('/v1/password/reset', {
     summary: 'Choose a new password with the token of a mail',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken, password: Password }),
@@ -70,6 +76,7 @@ export const accountRoutes = {
   }),
   verifyMfa: post('/v1/mfa/verify', {
     summary: 'Sign in with the second factor',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({
@@ -96,12 +103,14 @@ export const accountRoutes = {
   endOwnSession: post('/v1/account/sessions/{session_id}/revoke', {
     params: { session_id: Type.String({ maxLength: 200 }) },
     summary: 'Sign out one of the own devices',
+    idempotency: comesToTheSame,
     gate: own,
     problems: [...page, 'session_required', 'session_not_found'],
     emits: ['platform:auth:session:revoked'],
   }),
   endOtherSessions: post('/v1/account/sessions/revoke-others', {
     summary: 'Sign out every own device but this one',
+    idempotency: comesToTheSame,
     gate: own,
     returns: Type.Object({ ended: Type.Integer() }),
     problems: [...page, 'session_required'],
@@ -109,6 +118,7 @@ export const accountRoutes = {
   }),
   changeOwnPassword: post('/v1/account/password', {
     summary: 'Change the own password; every other device is signed out',
+    idempotency: comesToTheSame,
     gate: own,
     limit,
     body: Type.Object({ current_password: Password, password: Password }),
@@ -118,6 +128,7 @@ export const accountRoutes = {
   }),
   beginMfa: post('/v1/account/mfa/begin', {
     summary: 'Begin to set up an authenticator app',
+    idempotency: challenge,
     gate: own,
     limit,
     body: Type.Object({ password: ShownAgain }),
@@ -126,6 +137,7 @@ export const accountRoutes = {
   }),
   confirmMfa: post('/v1/account/mfa/confirm', {
     summary: 'Finish the set-up with a code of the app; the recovery codes are told once',
+    idempotency: worksOnce,
     gate: own,
     limit,
     body: Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) }),
@@ -135,6 +147,7 @@ export const accountRoutes = {
   }),
   removeMfa: post('/v1/account/mfa/remove', {
     summary: 'Sign in without the authenticator app again',
+    idempotency: comesToTheSame,
     gate: own,
     limit,
     body: Type.Object({ password: ShownAgain }),
@@ -143,6 +156,7 @@ export const accountRoutes = {
   }),
   renewRecoveryCodes: post('/v1/account/mfa/recovery-codes', {
     summary: 'New recovery codes; the old ones are void',
+    idempotency: 'secret',
     gate: own,
     limit,
     body: Type.Object({ password: ShownAgain }),

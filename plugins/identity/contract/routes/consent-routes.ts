@@ -1,5 +1,6 @@
 import { get, post, Type } from '@platform/sdk/contract';
 import { OwnConsent } from '../schema/consent.ts';
+import { comesToTheSame } from '../idempotency.ts';
 
 const own = { public: 'The sign-in session of the browser is the credential; the handler asks for it' } as const;
 
@@ -14,6 +15,7 @@ export const consentRoutes = {
   withdrawConsent: post('/v1/account/consents/{client_id}/withdraw', {
     params: { client_id: Type.String({ maxLength: 300 }) },
     summary: 'Let an application act for one no more; what it was given is void',
+    idempotency: comesToTheSame,
     gate: own,
     problems: ['realm_not_found', 'session_required', 'csrf_mismatch', 'bad_origin', 'consent_not_found'],
   }),

@@ -1,10 +1,12 @@
 import { del, get, Id, raw, Type } from '@platform/sdk/contract';
 import { OwnAudit } from '../schema/own-audit.ts';
+import { nothingHere } from '../idempotency.ts';
 
 /** People as directories and administrators keep them, and what this service recorded (G-AUTH-04, G-AUTH-05). */
 export const directoryRoutes = {
   scim: raw('/scim/v2/{*rest}', {
     summary: 'Users for directories: SCIM 2.0 (RFC 7643, RFC 7644)',
+    idempotency: 'kernel',
     gate: { any: ['scim:read', 'scim:write'] },
     env: 'own',
     errors: 'scim',
@@ -13,6 +15,7 @@ export const directoryRoutes = {
   }),
   scimRoot: raw('/scim/v2', {
     summary: 'Nothing: a resource is named below it',
+    idempotency: nothingHere,
     gate: { public: 'Nothing is here, for anybody' },
     errors: 'scim',
     hidden: true,

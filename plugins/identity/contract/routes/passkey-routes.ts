@@ -2,6 +2,7 @@ import { get, Id, post, Type } from '@platform/sdk/contract';
 import { ShownAgain } from '../schema/account.ts';
 import { Assertion, Attestation, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyName } from '../schema/passkey.ts';
 import { OAuthContext, Signed } from '../schema.ts';
+import { challenge, comesToTheSame, worksOnce } from '../idempotency.ts';
 
 const ofPasskey = { passkey_id: Id };
 
@@ -16,12 +17,14 @@ const limit = 65_536;
 export const passkeyRoutes = {
   passkeyChallenge: post('/v1/passkey/challenge', {
     summary: 'Begin to sign in with a passkey',
+    idempotency: challenge,
     gate: hosted,
     returns: PasskeyChallenge,
     problems: [...page, ...braked],
   }),
   passkeySignIn: post('/v1/passkey/sign-in', {
     summary: 'Sign in with what an authenticator signed',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ credential: Assertion, oauth: OAuthContext }),
@@ -36,6 +39,7 @@ export const passkeyRoutes = {
   }),
   beginPasskey: post('/v1/account/passkeys/begin', {
     summary: 'Begin to set up a passkey',
+    idempotency: challenge,
     gate: own,
     limit: 16_384,
     body: Type.Object({ password: ShownAgain }),
@@ -44,6 +48,7 @@ export const passkeyRoutes = {
   }),
   finishPasskey: post('/v1/account/passkeys/finish', {
     summary: 'Keep the passkey that an authenticator made',
+    idempotency: worksOnce,
     gate: own,
     limit,
     body: Type.Object({ credential: Attestation, name: PasskeyName }),
@@ -54,6 +59,7 @@ export const passkeyRoutes = {
   renamePasskey: post('/v1/account/passkeys/{passkey_id}/rename', {
     params: ofPasskey,
     summary: 'Call an own passkey something else',
+    idempotency: comesToTheSame,
     gate: own,
     limit: 4_096,
     body: Type.Object({ name: PasskeyName }),
@@ -63,6 +69,7 @@ export const passkeyRoutes = {
   removePasskey: post('/v1/account/passkeys/{passkey_id}/remove', {
     params: ofPasskey,
     summary: 'Accept an own passkey no more',
+    idempotency: comesToTheSame,
     gate: own,
     problems: [...page, 'session_required', 'passkey_not_found', 'last_means'],
     emits: updated,

@@ -1,5 +1,6 @@
 import { del, get, post, Type } from '@platform/sdk/contract';
 import { Account, Asking, ClientMetadata, Decision, SigningKey, UserCode } from '../schema/protocol.ts';
+import { worksOnce } from '../idempotency.ts';
 
 const ofAuthReq = { auth_req_id: Type.String({ maxLength: 200 }) };
 
@@ -32,6 +33,7 @@ export const protocolRoutes = {
   }),
   decideDevice: post('/v1/device/decision', {
     summary: 'Let a device in, or not',
+    idempotency: worksOnce,
     gate: { public: hosted },
     limit: 4_096,
     body: Type.Object({ user_code: UserCode, ...Decision.properties }),
@@ -53,6 +55,7 @@ export const protocolRoutes = {
   decideCiba: post('/v1/ciba/{auth_req_id}/decision', {
     params: ofAuthReq,
     summary: 'Let somebody act for the person, or not',
+    idempotency: worksOnce,
     gate: { public: hosted },
     limit: 4_096,
     body: Decision,

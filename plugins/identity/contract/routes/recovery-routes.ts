@@ -1,6 +1,7 @@
 import { get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { Email, LinkToken, Password, Taken } from '../schema/account.ts';
 import { RecoveryDecision, RecoveryOutlook, RecoveryRow } from '../schema/recovery.ts';
+import { comesToTheSame, worksOnce } from '../idempotency.ts';
 
 const ofRecovery = { recovery_id: Id };
 
@@ -14,6 +15,7 @@ const decision = { gate: 'auth:recoveries:admin', env: 'own', body: RecoveryDeci
 export const recoveryRoutes = {
   requestRecovery: post('/v1/recovery/request', {
     summary: 'Ask to recover an account',
+    idempotency: 'kernel',
     gate: hosted,
     limit,
     body: Type.Object({ email: Email }),
@@ -22,6 +24,7 @@ export const recoveryRoutes = {
   }),
   confirmRecovery: post('/v1/recovery/confirm', {
     summary: 'Confirm the recovery of an account with the token of a mail',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken }),
@@ -31,6 +34,7 @@ export const recoveryRoutes = {
   }),
   cancelRecovery: post('/v1/recovery/cancel', {
     summary: 'End the recovery of an account with the token of a mail',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken }),
@@ -40,6 +44,7 @@ export const recoveryRoutes = {
   }),
   finishRecovery: post('/v1/recovery/finish', {
     summary: 'Choose a new password at the end of a recovery; the second factors are taken away and every session ends',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ token: LinkToken, password: Password }),
@@ -50,6 +55,7 @@ export const recoveryRoutes = {
 
   endOwnRecovery: post('/v1/account/recovery/end', {
     summary: 'End the recovery of the own account',
+    idempotency: comesToTheSame,
     gate: { public: 'The session of the sign-in pages says who it is' },
     problems: [...page, 'session_required', 'recovery_not_found'],
     emits: changed,

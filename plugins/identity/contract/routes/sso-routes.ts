@@ -1,6 +1,7 @@
 import { del, get, post, put, Type } from '@platform/sdk/contract';
 import { NewUpstream, Returned, Upstream } from '../schema/sso.ts';
 import { OAuthContext, Signed } from '../schema.ts';
+import { challenge, worksOnce } from '../idempotency.ts';
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'sso_off', 'rate_limited', 'store_away', 'sso_unavailable'] as const;
@@ -10,6 +11,7 @@ const admin = { gate: 'auth:users:admin', env: 'own' } as const;
 export const ssoRoutes = {
   beginSso: post('/v1/sso/begin', {
     summary: 'Begin to sign in with the provider of the organization',
+    idempotency: challenge,
     gate: hosted,
     limit: 16_384,
     body: Type.Object({ oauth: OAuthContext }),
@@ -18,6 +20,7 @@ export const ssoRoutes = {
   }),
   finishSso: post('/v1/sso/finish', {
     summary: 'Sign in with what the provider answered',
+    idempotency: worksOnce,
     gate: hosted,
     limit: 16_384,
     body: Returned,

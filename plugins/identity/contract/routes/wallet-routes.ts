@@ -2,6 +2,7 @@ import { get, post, Type } from '@platform/sdk/contract';
 import { ShownAgain } from '../schema/account.ts';
 import { LinkedWallet, WalletAddress, WalletChallenge, WalletSignature } from '../schema/wallet.ts';
 import { OAuthContext, Signed } from '../schema.ts';
+import { challenge, comesToTheSame, worksOnce } from '../idempotency.ts';
 
 const hosted = { public: 'A person signs in here; there is no credential yet' } as const;
 const own = { public: 'The sign-in session of the browser is the credential; the handler asks for it' } as const;
@@ -14,6 +15,7 @@ const ChallengeId = Type.String({ maxLength: 100 });
 export const walletRoutes = {
   walletChallenge: post('/v1/wallet/challenge', {
     summary: 'Ask for a message that a wallet signs to sign in',
+    idempotency: challenge,
     gate: hosted,
     limit,
     body: Type.Object({ address: WalletAddress, oauth: Type.Optional(OAuthContext) }),
@@ -22,6 +24,7 @@ export const walletRoutes = {
   }),
   walletVerify: post('/v1/wallet/verify', {
     summary: 'Sign in with the signature of a wallet',
+    idempotency: worksOnce,
     gate: hosted,
     limit,
     body: Type.Object({ challenge_id: ChallengeId, signature: WalletSignature }),
@@ -37,6 +40,7 @@ export const walletRoutes = {
   }),
   beginWalletLink: post('/v1/account/wallets/challenge', {
     summary: 'Ask for a message that a wallet signs to be linked; the password is shown once more',
+    idempotency: challenge,
     gate: own,
     limit,
     body: Type.Object({ address: WalletAddress, password: ShownAgain }),
@@ -56,6 +60,7 @@ export const walletRoutes = {
   }),
   linkWallet: post('/v1/account/wallets', {
     summary: 'Link a wallet to the own account',
+    idempotency: worksOnce,
     gate: own,
     limit,
     body: Type.Object({ challenge_id: ChallengeId, signature: WalletSignature }),
@@ -75,6 +80,7 @@ export const walletRoutes = {
   unlinkWallet: post('/v1/account/wallets/{address}/remove', {
     params: { address: Type.String({ maxLength: 100 }) },
     summary: 'Take a wallet from the own account; the password is shown once more',
+    idempotency: comesToTheSame,
     gate: own,
     limit,
     body: Type.Object({ password: ShownAgain }),

@@ -17,6 +17,7 @@ interface Asked {
   readonly base: string;
   readonly call: ScimCall;
   readonly permits: RawExchange['permits'];
+  readonly once: RawExchange['once'];
 }
 
 /**
@@ -34,13 +35,14 @@ export class ScimService {
     this.#users = users;
   }
 
-  async handle({ request, params, caller, env, hostname, permits }: RawExchange): Promise<Response> {
+  async handle({ request, params, caller, env, hostname, permits, once }: RawExchange): Promise<Response> {
     if (!caller || env === undefined) throw new ScimError(401, 'Send an access token.');
     const realm = await this.#realms.ofEnv(env);
     const base = `${this.#ctx.platform.publicOrigin(hostname)}/scim/v2`;
     const [kind = '', id, ...more] = (params['rest'] ?? '').split('/');
     const { method } = request;
-    const asked: Asked = { request, realm, base, permits, call: { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined } };
+    const call = { caller, realm, ifMatch: request.headers.get('if-match') ?? undefined };
+    const asked: Asked = { request, realm, base, permits, once, call };
     if (more.length > 0) throw nothing();
     if (isDiscovery(kind)) {
       allow(method, 'GET');
@@ -52,17 +54,15 @@ export class ScimService {
     if (kind === 'Bulk' && id === undefined) {
       allow(method, 'POST');
       await mayWrite(asked);
-      return answer(
-        200,
-        await runBulk(await this.#body(request), {
-          run: operation => this.#operate(asked, operation),
-          refused: error => this.#refused(error),
-        }),
+      const body = await this.#body(request);
+      return once(body, async () =>
+        answer(200, await runBulk(body, { run: operation => this.#operate(asked, operation), refused: error => this.#refused(error) })),
       );
     }
     if (id === '.search' && kind === 'Users') {
       allow(method, 'POST');
-      return this.#list(asked, readSearch(await this.#body(request)));
+      const body = await this.#body(request);
+      return once(body, () => this.#list(asked, readSearch(body)));
     }
     if (kind !== 'Users') throw nothing();
     return id === undefined ? this.#collection(asked) : this.#one(asked, id);
@@ -74,13 +74,16 @@ export class ScimService {
   }
 
   async #collection(asked: Asked): Promise<Response> {
-    const { request, base, call } = asked;
+    const { request, base, call, once } = asked;
     allow(request.method, 'GET', 'POST');
     const query = readScimQuery(Object.fromEntries(new URL(request.url).searchParams));
     if (request.method === 'GET') return this.#list(asked, query);
     await mayWrite(asked);
-    const record = await this.#users.create(call, await this.#body(request));
-    return answer(201, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
+    const body = await this.#body(request);
+    return once(body, async () => {
+      const record = await this.#users.create(call, body);
+      return answer(201, projected(resourceOf(record, base), query), { location: `${base}/Users/${record.user_id}`, etag: tagOf(record) });
+    });
   }
 
   async #one(asked: Asked, id: string): Promise<Response> {

@@ -358,3 +358,21 @@ describe('what the service says of itself', () => {
     expect((await directory.send('GET', '/Schemas/urn:nothing')).status).toBe(404);
   });
 });
+
+test('G-K-03 a person is created once for an Idempotency-Key, and so is what a bulk creates', async () => {
+  const userName = name();
+  const bulk = {
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:BulkRequest'],
+    Operations: [{ method: 'POST', path: '/Users', bulkId: 'one', data: { schemas: [USER], userName: name() } }],
+  };
+  for (const [path, body] of [
+    ['/Users', { schemas: [USER], userName }],
+    ['/Bulk', bulk],
+  ] as const) {
+    const send = () => directory.send('POST', path, body, { 'idempotency-key': `once${path}` });
+    const first = await send();
+    const again = await send();
+    expect([again.status, again.json, again.headers['idempotent-replay']]).toEqual([first.status, first.json, 'true']);
+  }
+  expect((await directory.send('POST', '/Users', { schemas: [USER], userName })).status).toBe(409);
+});

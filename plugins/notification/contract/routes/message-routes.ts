@@ -102,6 +102,7 @@ export const messageRoutes = {
   /** GET shows a button, POST takes effect: from the page, or by one click in the mail program (RFC 8058, H-08). */
   unsubscribe: raw('/v1/unsubscribe/{token}', {
     summary: 'Stop marketing mail',
+    idempotency: { none: 'It leads to the state that is asked for, however often it comes (RFC 8058)' },
     gate: { public: 'Whoever has the mail has its link; it does nothing but mute one category' },
     hidden: true,
   }),

@@ -6,6 +6,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'ANY';
 export type RouteEnv = 'own' | 'target' | 'any';
 export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener';
 
+export type Idempotency = 'kernel' | 'own' | 'secret' | { readonly none: string };
+
 /** What a request door declares. Objects in `query` and `body` refuse unknown members unless they open themselves. */
 export interface RouteOptions {
   readonly summary: string;
@@ -29,10 +31,12 @@ export interface RouteOptions {
    */
   readonly env?: RouteEnv;
   /**
-   * How `Idempotency-Key` is honoured on a POST (G-K-03). `own`: by the handler itself. `secret`: once, without keeping the answer, which
-   * shows a secret.
+   * How `Idempotency-Key` is honoured on a POST (G-K-03). `kernel`: the first answer comes again, which is so on a POST behind a gate that
+   * says nothing. `secret`: once, without keeping the answer, which shows a secret. `own`: by the handler itself. `none`: why nothing is
+   * kept. A public POST and every raw or node door say which. A raw one of `kernel` or `secret` calls `exchange.once` behind its checks;
+   * who is not known by a gate is known again by what he shows.
    */
-  readonly idempotency?: 'own' | 'secret';
+  readonly idempotency?: Idempotency;
   /**
    * The handler compares `request.ifMatch` by `ctx.requireVersion`, under the lock of the record (G-K-03). A change without it answers
    * `If-Match` with 412 `precondition_unsupported`, so that no condition is passed over.

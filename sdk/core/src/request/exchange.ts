@@ -37,4 +37,9 @@ export interface RawExchange {
   readonly env: string | undefined;
   /** Whether the caller may do more than the gate asked for: with this very token, in the environment of this request. */
   readonly permits: (action: string) => Promise<boolean>;
+  /**
+   * Does `work` once for the `Idempotency-Key` of a POST, as the route's `idempotency` says, and gives the first answer again; without a
+   * key it is simply done. `asked` is the body as it was read: under one key it is always the same. A refusal is not kept.
+   */
+  readonly once: (asked: unknown, work: () => Promise<Response>) => Promise<Response>;
 }
