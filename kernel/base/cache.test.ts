@@ -63,3 +63,40 @@ test('what is forgotten on its way is given to who waits, and kept for nobody', 
   cache.forget((_, value) => value === 'a');
   expect(cache.values()).toEqual(['b']);
 });
+
+test('what is kept or asked under another version is no answer', async () => {
+  const { cache, asked } = world();
+  const under = (version: string | undefined, answer: string | Promise<string> = `of ${version}`) =>
+    cache.get(
+      'a',
+      async () => {
+        asked.push(String(version));
+        return answer;
+      },
+      version,
+    );
+  expect([await under('1'), await under('1'), await under('2'), await under('2'), await under(undefined, 'x')]).toEqual([
+    'of 1',
+    'of 1',
+    'of 2',
+    'of 2',
+    'of 2',
+  ]);
+  expect(asked).toEqual(['1', '2']);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const [slow, quick] = [under('3', promise), under('4')];
+  expect(await quick).toBe('of 4');
+  resolve('late');
+  expect([await slow, cache.peek('a')]).toEqual(['late', 'of 4']);
+});
+
+test('an answer that says itself until when it is good is not good for longer as time goes on', async () => {
+  let now = 0;
+  const cache = new TimedCache<number>({ max: 3, ttl: until => until - now }, () => now);
+  const get = () => cache.get('a', async () => now + 100);
+  expect(await get()).toBe(100);
+  now = 99;
+  expect(await get()).toBe(100);
+  now = 100;
+  expect(await get()).toBe(200);
+});

@@ -3,7 +3,13 @@ import { LRUCache } from 'lru-cache';
 
 interface Kept<V> {
   readonly value: V;
+  readonly version: string | undefined;
   readonly at: number;
+  readonly until: number;
+}
+interface Asking<V> {
+  readonly answer: Promise<V>;
+  readonly version: string | undefined;
 }
 
 /** The one cache of the platform: bounded, by time, one question at a time for a key. Time is the clock's, so that a test can move it. */
@@ -11,7 +17,7 @@ export class TimedCache<V> implements Cache<V> {
   readonly #options: CacheOptions<V>;
   readonly #now: () => number;
   readonly #kept: LRUCache<string, Kept<V>>;
-  readonly #asking = new Map<string, Promise<V>>();
+  readonly #asking = new Map<string, Asking<V>>();
 
   constructor(options: CacheOptions<V>, now: () => number) {
     this.#options = options;
@@ -19,15 +25,16 @@ export class TimedCache<V> implements Cache<V> {
     this.#kept = new LRUCache({ max: options.max });
   }
 
-  async get(key: string, load: () => Promise<V>): Promise<V> {
+  async get(key: string, load: () => Promise<V>, version?: string): Promise<V> {
     const kept = this.#kept.get(key);
-    const age = kept ? this.#now() - kept.at : 0;
-    if (kept && age < this.#ttl(kept.value)) return kept.value;
+    const now = this.#now();
+    if (kept && now < kept.until && sameVersion(kept, version)) return kept.value;
     try {
-      return await (this.#asking.get(key) ?? this.#ask(key, load));
+      const asking = this.#asking.get(key);
+      return await (asking && sameVersion(asking, version) ? asking.answer : this.#ask(key, load, version));
     } catch (error) {
       const { stale } = this.#options;
-      if (kept?.value !== undefined && stale && age < stale.ms && (stale.on?.(error) ?? true)) return kept.value;
+      if (kept?.value !== undefined && stale && now - kept.at < stale.ms && (stale.on?.(error) ?? true)) return kept.value;
       throw error;
     }
   }
@@ -51,15 +58,16 @@ export class TimedCache<V> implements Cache<V> {
     for (const [key, { value }] of [...this.#kept.entries()]) if (which?.(key, value) ?? true) this.#kept.delete(key);
   }
 
-  #ask(key: string, load: () => Promise<V>): Promise<V> {
-    const asking = load()
+  #ask(key: string, load: () => Promise<V>, version: string | undefined): Promise<V> {
+    const answer = load()
       .then(value => {
-        if (this.#asking.get(key) === asking && this.#ttl(value) > 0) this.#kept.set(key, { value, at: this.#now() });
+        const [at, ttl] = [this.#now(), this.#ttl(value)];
+        if (this.#asking.get(key)?.answer === answer && ttl > 0) this.#kept.set(key, { value, version, at, until: at + ttl });
         return value;
       })
-      .finally(() => this.#asking.get(key) === asking && this.#asking.delete(key));
-    this.#asking.set(key, asking);
-    return asking;
+      .finally(() => this.#asking.get(key)?.answer === answer && this.#asking.delete(key));
+    this.#asking.set(key, { answer, version });
+    return answer;
   }
 
   #ttl(value: V): number {
@@ -67,3 +75,7 @@ export class TimedCache<V> implements Cache<V> {
     return typeof ttl === 'number' ? ttl : ttl(value);
   }
 }
+
+/** Who names no version takes any. */
+const sameVersion = (known: { readonly version: string | undefined }, version: string | undefined): boolean =>
+  version === undefined || known.version === version;

@@ -12,7 +12,8 @@ interface Asked {
   readonly method?: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  readonly signal: AbortSignal;
+  /** Of whoever asks; five seconds are the end in any case. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -31,7 +32,7 @@ export function fetchOutside(
     const options = {
       method,
       headers,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: AbortSignal.any([...(signal ? [signal] : []), AbortSignal.timeout(TIMEOUT_MS)]),
       ...(guarded ? { lookup: publicOnly } : {}),
     };
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, response =>

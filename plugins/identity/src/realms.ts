@@ -1,4 +1,4 @@
-import { BoundedMap, isId, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
+import { type Cache, isId, type RequestOf, type Sql, SYSTEM } from '@platform/sdk';
 import type { SignInSettings as Settings } from '../contract/schema/sign-in-settings.ts';
 import type { Contract, Ctx } from './context.ts';
 
@@ -21,10 +21,11 @@ const UNIQUE_VIOLATION = '23505';
  */
 export class Realms {
   readonly #ctx: Ctx;
-  readonly #byHost = new BoundedMap<string, { realm: Realm | undefined; version: string | null | undefined; until: number }>(LIMIT);
+  readonly #byHost: Cache<Realm | undefined>;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#byHost = ctx.cache({ max: LIMIT, ttl: realm => (realm ? KNOWN_MS : NEGATIVE_MS) });
   }
 
   get system(): Realm {
@@ -112,16 +113,14 @@ export class Realms {
   async onHost(host: string): Promise<Realm> {
     const { system } = this;
     if (host === system.host) return system;
-    const now = this.#ctx.clock.now().getTime();
-    const [version] = await this.#ctx.kv.current([VERSION]).catch(() => [undefined]);
-    let known = this.#byHost.get(host);
-    if (!known || known.until < now || (version !== undefined && known.version !== version)) {
-      const [realm] = await this.#ctx.db.sql<Realm[]>`select * from realms where host = ${host}`;
-      known = { realm, version, until: now + (realm ? KNOWN_MS : NEGATIVE_MS) };
-      this.#byHost.set(host, known);
-    }
-    if (!known.realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
-    return known.realm;
+    const version = await this.#ctx.kv.current([VERSION]).then(
+      ([found]) => found ?? '',
+      () => undefined,
+    );
+    const read = async () => (await this.#ctx.db.sql<Realm[]>`select * from realms where host = ${host}`)[0];
+    const realm = await this.#byHost.get(host, read, version);
+    if (!realm) throw this.#ctx.problem('realm_not_found', { detail: `${host} is not a sign-in host.` });
+    return realm;
   }
 
   /** The realm of an environment that is known to have one. */
@@ -143,7 +142,7 @@ export class Realms {
    * old.
    */
   async changed(): Promise<void> {
-    this.#byHost.clear();
+    this.#byHost.forget();
     await this.#ctx.kv
       .call('INCR', VERSION)
       .catch(error => this.#ctx.log.error({ err: error }, 'other processes could not be told of a changed realm'));

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { readRecord } from '@platform/kernel/storage/process-record';
-import { as, boot, type BootedHost } from '@platform/testing';
+import { as, boot, type BootedHost, cacheOn } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { registry } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
@@ -101,7 +101,7 @@ describe('what is known', () => {
     const asked: string[] = [];
     const somebody = await world.resolve('console.ops.sys.localhost');
     const index = new HostIndex(
-      { kv: world.kv, clock: world.host.clock },
+      { kv: world.kv, cache: cacheOn(world.host.clock) },
       {
         find: async hostname => {
           asked.push(hostname);
@@ -122,7 +122,7 @@ describe('what is known', () => {
 
   test('REG-093 everybody who asks for one name at one moment waits for one lookup', async () => {
     let lookups = 0;
-    const index = new HostIndex({ kv: world.kv, clock: world.host.clock }, { find: async () => void (lookups += 1) as undefined });
+    const index = new HostIndex({ kv: world.kv, cache: cacheOn(world.host.clock) }, { find: async () => void (lookups += 1) as undefined });
     await Promise.all(Array.from({ length: 100 }, () => index.find('nobody.example')));
     expect(lookups).toBe(1);
   });

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { identity } from '@platform/identity/contract';
 import registry from '@platform/registry/plugin';
 import { HostIndex } from '../../../plugins/registry/src/resolver/host-index.ts';
-import { as, boot, type Stubs } from '@platform/testing';
+import { as, boot, cacheOn, type Stubs } from '@platform/testing';
 
 /** What the measuring process needs to call one of the two servers. */
 export interface Server {
@@ -59,7 +59,7 @@ const resolved = await proxy.resolveHostname({ query: { hostname } });
 /**
  * The index as the resolver has it, on the same store, with the database's answer given: a lookup never asks again while nothing changes.
  */
-const index = new HostIndex({ kv: host.process.kv, clock: host.clock }, { find: async () => resolved });
+const index = new HostIndex({ kv: host.process.kv, cache: cacheOn(host.clock) }, { find: async () => resolved });
 
 const { pq } = host.stores.authority;
 const leaf = await pq.issue({ commonName: 'sys', names: ['dns:sys.ops.sys.localhost'], usages: ['server'], days: 1 });

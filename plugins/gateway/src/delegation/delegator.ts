@@ -86,8 +86,13 @@ export class Delegator {
     return { token, until: this.#ctx.clock.now().getTime() + seconds * 1_000 };
   }
 
-  isFresh({ until }: Held): boolean {
-    return until - this.#ctx.clock.now().getTime() > MARGIN_MS;
+  isFresh(held: Held): boolean {
+    return this.freshFor(held) > 0;
+  }
+
+  /** Milliseconds for which a token is still good, with a margin for the way; 0 or less where it is not. */
+  freshFor({ until }: Held): number {
+    return until - MARGIN_MS - this.#ctx.clock.now().getTime();
   }
 
   unavailable(why: string) {

@@ -1,4 +1,4 @@
-import { BoundedMap, isProblem, SYSTEM } from '@platform/sdk';
+import { type Cache, isProblem, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import type { SessionRecord } from '../session/session-store.ts';
 
@@ -20,12 +20,16 @@ const ADMIN = 'sys:sys:admin';
  */
 export class LiveAccess {
   readonly #ctx: Ctx;
-  readonly #reach = new BoundedMap<string, Promise<Reach>>(LIMIT);
-  readonly #scopes = new BoundedMap<string, Promise<{ scopes: readonly string[]; at: number }>>(LIMIT);
-  readonly #orgs = new BoundedMap<string, Promise<string | undefined>>(LIMIT);
+  readonly #reach: Cache<Reach>;
+  readonly #scopes: Cache<readonly string[]>;
+  readonly #orgs: Cache<string>;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#reach = ctx.cache({ max: LIMIT, ttl: FRESH_MS });
+    this.#scopes = ctx.cache({ max: LIMIT, ttl: FRESH_MS });
+    // The organization of an environment never changes.
+    this.#orgs = ctx.cache({ max: LIMIT, ttl: Number.POSITIVE_INFINITY });
   }
 
   async isPlatformAdmin(session: SessionRecord): Promise<boolean> {
@@ -50,25 +54,18 @@ export class LiveAccess {
 
   /** Live effective scopes in the session's own environment. */
   async scopes(session: SessionRecord): Promise<readonly string[]> {
-    const key = `${session.user_id} ${session.env_id}`;
-    const load = async () => ({
-      scopes: (await this.#ctx.services.identity.userScopes({ params: { user_id: session.user_id }, query: { env_id: session.env_id } }))
-        .scopes,
-      at: this.#now(),
-    });
-    return (await this.#fresh(this.#scopes, key, load)).scopes;
+    const { user_id, env_id } = session;
+    return this.#scopes.get(
+      `${user_id} ${env_id}`,
+      async () => (await this.#ctx.services.identity.userScopes({ params: { user_id }, query: { env_id } })).scopes,
+    );
   }
 
-  /** The organization of an environment; it never changes, so only success is kept. */
+  /** The organization of an environment; nothing where there is no such environment. */
   async orgOf(envId: string): Promise<string | undefined> {
     if (envId === SYSTEM.envId) return SYSTEM.orgId;
-    let found = this.#orgs.get(envId);
-    if (!found) {
-      found = this.#ctx.services.registry.getEnv({ params: { env_id: envId } }).then(({ org_id: orgId }) => orgId);
-      this.#orgs.set(envId, found);
-      found.catch(() => this.#orgs.delete(envId));
-    }
-    return found.catch((error: unknown) => {
+    const read = async () => (await this.#ctx.services.registry.getEnv({ params: { env_id: envId } })).org_id;
+    return this.#orgs.get(envId, read).catch((error: unknown) => {
       if (isProblem(error) && error.status < 500) return undefined;
       throw error;
     });
@@ -76,19 +73,19 @@ export class LiveAccess {
 
   /** Access of these people changed; of everybody when nobody is named. */
   changed(subjects: readonly string[]): void {
-    if (subjects.length === 0) this.#reach.clear();
-    for (const subject of subjects) this.#reach.delete(subject);
-    this.#scopes.clear();
+    if (subjects.length === 0) this.#reach.forget();
+    for (const subject of subjects) this.#reach.forget(subject);
+    this.#scopes.forget();
   }
 
   /** Asks again unless the answer is this very second's: what was just created has just given its creator access. */
-  async settle(session: SessionRecord): Promise<void> {
-    const known = await this.#reach.get(session.user_id);
-    if (known && this.#now() - known.at > SETTLING_MS) this.#reach.delete(session.user_id);
+  settle(session: SessionRecord): void {
+    const known = this.#reach.peek(session.user_id);
+    if (known && this.#now() - known.at > SETTLING_MS) this.#reach.forget(session.user_id);
   }
 
   #of(session: SessionRecord): Promise<Reach> {
-    return this.#fresh(this.#reach, session.user_id, () => this.#load(session.user_id));
+    return this.#reach.get(session.user_id, () => this.#load(session.user_id));
   }
 
   async #load(userId: string): Promise<Reach> {
@@ -104,20 +101,6 @@ export class LiveAccess {
       if (id) (kind === 'org' ? orgs : envs).add(id);
     }
     return { platformAdmin: scopes.includes(ADMIN), orgs, envs, at: this.#now() };
-  }
-
-  async #fresh<T extends { at: number }>(cache: Map<string, Promise<T>>, key: string, load: () => Promise<T>): Promise<T> {
-    const known = cache.get(key);
-    if (known) {
-      const value = await known;
-      if (this.#now() - value.at < FRESH_MS) return value;
-      if (cache.get(key) !== known) return this.#fresh(cache, key, load);
-    }
-    const loading = load();
-    cache.set(key, loading);
-    // An outage is not an answer; the next question asks again.
-    loading.catch(() => cache.get(key) === loading && cache.delete(key));
-    return loading;
   }
 
   #now(): number {

@@ -157,7 +157,7 @@ export class LiveHub {
   async #maySee(session: SessionRecord, event: LiveEvent): Promise<boolean> {
     if (await this.#visible(session, event)) return true;
     if (!GIVES_ACCESS.has(event.type)) return false;
-    await this.#access.settle(session);
+    this.#access.settle(session);
     return this.#visible(session, event);
   }
 

@@ -1,4 +1,4 @@
-import { BoundedMap } from '@platform/sdk';
+import type { Cache } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { DELEGATOR, type Delegator, type Held } from '../delegation/delegator.ts';
 import { claimsOf, type Issuer, isRefusal } from '../issuer.ts';
@@ -26,44 +26,26 @@ export class DelegatedTokens {
   readonly #sessions: Sessions;
   readonly #delegator: Delegator;
   /** Per session, environment and service; forgotten with the session (GWY-060). */
-  readonly #held = new BoundedMap<string, Held>(LIMIT);
-  readonly #exchanging = new Map<string, Promise<Held>>();
+  readonly #held: Cache<Held>;
 
   constructor(ctx: Ctx, { delegator, issuer, sessions }: { delegator: Delegator; issuer: Issuer; sessions: Sessions }) {
     this.#ctx = ctx;
     this.#delegator = delegator;
     this.#issuer = issuer;
     this.#sessions = sessions;
+    this.#held = ctx.cache({ max: LIMIT, ttl: held => delegator.freshFor(held) });
   }
 
   async tokenFor(session: SessionRecord, envId: string, service: string): Promise<DelegatedToken> {
     const key = `${session.session_id_hash} ${envId} ${service}`;
-    const held = this.#held.get(key);
-    const { token } = held && this.#delegator.isFresh(held) ? held : await this.#exchangeOnce(key, session, { envId, service });
+    const { token } = await this.#held.get(key, () => this.#exchange(session, { envId, service }));
     const confirmed = claimsOf(token)?.['cnf'] as { 'x5t#S256'?: string } | undefined;
     return { token, as: confirmed?.['x5t#S256'] ? DELEGATOR : undefined };
   }
 
   /** A session ended, or access changed for everybody. */
   forget(sessionHash?: string): void {
-    // What is on its way may be of the access that was.
-    for (const kept of [this.#held, this.#exchanging])
-      for (const key of [...kept.keys()]) if (sessionHash === undefined || key.startsWith(`${sessionHash} `)) kept.delete(key);
-  }
-
-  #exchangeOnce(key: string, session: SessionRecord, target: { envId: string; service: string }): Promise<Held> {
-    let running = this.#exchanging.get(key);
-    if (!running) {
-      const exchange = this.#exchange(session, target)
-        .then(held => {
-          if (this.#exchanging.get(key) === exchange) this.#held.set(key, held);
-          return held;
-        })
-        .finally(() => this.#exchanging.get(key) === exchange && this.#exchanging.delete(key));
-      running = exchange;
-      this.#exchanging.set(key, running);
-    }
-    return running;
+    this.#held.forget(sessionHash === undefined ? undefined : key => key.startsWith(`${sessionHash} `));
   }
 
   async #exchange(session: SessionRecord, { envId, service }: { envId: string; service: string }): Promise<Held> {

@@ -1,4 +1,4 @@
-import { BoundedMap, type PagePart, type Sql } from '@platform/sdk';
+import type { Cache, PagePart, Sql } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 export const CIBA = 'urn:openid:params:grant-type:ciba';
@@ -33,11 +33,6 @@ export interface RegisteredClient {
   readonly registered_by: string;
   readonly updated_at: string;
 }
-interface Entry {
-  readonly version: string;
-  readonly at: number;
-  readonly client: RegisteredClient | undefined;
-}
 
 const columns = (sql: Sql): unknown => sql`
   env_id, client_id, metadata, encode(secret_hash, 'hex') as secret_hash, encode(registration_hash, 'hex') as registration_hash,
@@ -52,25 +47,19 @@ const versionKey = (envId: string) => `auth:clients:{${envId}}`;
  */
 export class RegisteredClients {
   readonly #ctx: Ctx;
-  readonly #known = new BoundedMap<string, Entry>(LIMIT);
+  readonly #known: Cache<RegisteredClient | undefined>;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#known = ctx.cache({ max: LIMIT, ttl: BACKSTOP_MS });
   }
 
   async find(envId: string, clientId: string): Promise<RegisteredClient | undefined> {
     // Ids are made here, so nothing else is looked up.
     if (!/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(clientId)) return undefined;
     const version = await this.#version(envId);
-    const key = `${envId} ${clientId}`;
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#known.get(key);
-    if (known && known.version === version && now - known.at < BACKSTOP_MS) return known.client;
-    const client = await this.read(envId, clientId);
-    if (version !== undefined) {
-      this.#known.set(key, { version, at: now, client });
-    }
-    return client;
+    const read = () => this.read(envId, clientId);
+    return version === undefined ? read() : this.#known.get(`${envId} ${clientId}`, read, version);
   }
 
   /** Past every cache. */

@@ -50,7 +50,7 @@ export class SsoSignIn {
     await guard.require(realm, headers);
     await attempts.slow(undefined, ip);
     const provider = await providers.require(realm);
-    const { authorization_endpoint } = await protocol.discover(provider.issuer, signal);
+    const { authorization_endpoint } = await protocol.discover(provider.issuer);
     const [state = '', nonce = '', verifier = '', browser = ''] = Array.from({ length: 4 }, () => randomBytes(32).toString('base64url'));
     await this.#ctx.db.sql`
       insert into upstream_flows (state_hash, browser_hash, env_id, secrets, context, expires_at)
@@ -87,7 +87,7 @@ export class SsoSignIn {
     const flow = await this.#use(realm, body.state, cookieOf(headers, COOKIE));
     const [nonce, verifier, issuer] = JSON.parse(box.open(purposeOf(realm), flow.secrets) ?? '[]') as string[];
     if (!nonce || !verifier || issuer !== provider.issuer) throw this.#expired();
-    const discovered = await protocol.discover(provider.issuer, signal);
+    const discovered = await protocol.discover(provider.issuer);
     // RFC 9207: an answer of another provider is not carried to this one.
     const named =
       body.iss === undefined ? discovered.authorization_response_iss_parameter_supported !== true : body.iss === provider.issuer;

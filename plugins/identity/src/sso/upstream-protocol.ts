@@ -1,4 +1,4 @@
-import { BoundedMap } from '@platform/sdk';
+import type { Cache } from '@platform/sdk';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import type { Ctx } from '../context.ts';
 import { fetchOutside } from '../outside.ts';
@@ -32,23 +32,25 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
  */
 export class UpstreamProtocol {
   readonly #ctx: Ctx;
-  readonly #known = new BoundedMap<string, { at: number; document: Discovered }>(KNOWN);
+  readonly #known: Cache<Discovered>;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
+    this.#known = ctx.cache({ max: KNOWN, ttl: KNOWN_MS });
   }
 
-  async discover(issuer: string, signal: AbortSignal): Promise<Discovered> {
-    const now = this.#ctx.clock.now().getTime();
-    const known = this.#known.get(issuer);
-    if (known && now - known.at < KNOWN_MS) return known.document;
-    const document = (await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal)) as Partial<Discovered>;
+  /** One question for all who sign in there, so nobody who goes away ends it for the others: it has its own deadline. */
+  discover(issuer: string): Promise<Discovered> {
+    return this.#known.get(issuer, () => this.#discover(issuer));
+  }
+
+  async #discover(issuer: string): Promise<Discovered> {
+    const document = (await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)) as Partial<Discovered>;
     // Discovery 4.3: whoever answers in another's name is not believed.
     if (document.issuer !== issuer) throw this.#away(new Error('the issuer of the discovery document is another'));
     for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
       if (!this.#acceptable(document[name])) throw this.#away(new Error(`${name} is no address to go to`));
     }
-    this.#known.set(issuer, { at: now, document: document as Discovered });
     return document as Discovered;
   }
 
@@ -112,7 +114,7 @@ export class UpstreamProtocol {
     return claims.sub === subject ? claims : {};
   }
 
-  async #json(address: string, signal: AbortSignal, headers: Readonly<Record<string, string>> = {}): Promise<object> {
+  async #json(address: string, signal?: AbortSignal, headers: Readonly<Record<string, string>> = {}): Promise<object> {
     try {
       if (!this.#acceptable(address)) throw new Error('in production the provider speaks HTTPS');
       const { status, text } = await fetchOutside(this.#ctx, new URL(address), {

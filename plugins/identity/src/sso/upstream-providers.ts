@@ -39,7 +39,7 @@ export class UpstreamProviders {
     const { box, protocol } = this.#parts;
     const realm = await this.#realm(request);
     const { client_secret: secret, allow_sign_up = false, ...said } = request.body;
-    await protocol.discover(said.issuer, request.signal);
+    await protocol.discover(said.issuer);
     await this.#ctx.db.tx(async tx => {
       const row = {
         ...said,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { NEXT, Recoverer } from '../fixtures/recoverer.ts';
 import { World } from '../fixtures/world.ts';
 
@@ -39,6 +40,8 @@ describe('asking to recover an account', () => {
         (await person.ask()).status,
         (await world.browser().post('/v1/recovery/request', { email: 'no-one@example.org' })).status,
       ]).toEqual([200, 200]);
+      // Both were tried in vain and wait for their next time: what is noted after the clock moves would wait for longer.
+      await eventually(() => world.sql`select 1 from work_tasks where name = 'mail' and state = 'waiting' and attempts = 1`).toHaveLength(2);
     } finally {
       await world.sql`alter table users_hidden rename to users`;
     }

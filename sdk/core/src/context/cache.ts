@@ -16,7 +16,11 @@ export interface CacheOptions<V> {
  * way is given to those who wait for it, and not kept.
  */
 export interface Cache<V> {
-  get(key: string, load: () => Promise<V>): Promise<V>;
+  /**
+   * With a version, what is kept under another one is no answer, and whoever asks under another one asks anew: the state a service keeps in
+   * its key-value store moves it with each change.
+   */
+  get(key: string, load: () => Promise<V>, version?: string): Promise<V>;
   /** What was last known, however old. */
   peek(key: string): V | undefined;
   values(): V[];
