@@ -1,4 +1,4 @@
-import type { AnyPlugin, Context, KeyValue, ProcessHost } from '@platform/sdk';
+import type { AnyPlugin, PlatformContext, KeyValue, ProcessHost } from '@platform/sdk';
 import type { DependencyContainer } from 'tsyringe';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
@@ -107,7 +107,7 @@ export class ServiceAssembly {
     return wired.resolve(PARTS.grants)(id)?.scopes ?? new Set((await identity.workload(id))?.scopes ?? []);
   }
 
-  #platform(): Context<never>['platform'] {
+  #platform(): PlatformContext<never>['platform'] {
     const { domain, build, dataDir, production, edgePort, ip = LOOPBACK } = this.#parts.bootstrap;
     return { domain, build, dataDir, production, ip, publicOrigin: host => publicOrigin(host, edgePort), newId };
   }

@@ -16,6 +16,7 @@ export type {
 } from './src/request/actions.ts';
 export type { Catalog, LivingService } from './src/context/catalog.ts';
 export type { Context } from './src/context/context.ts';
+export type { PlatformContext } from './src/context/platform/platform-context.ts';
 export type { Logger } from './src/context/logger.ts';
 export type { Caller, MachineCaller, UserCaller } from './src/request/caller.ts';
 export type { Client } from './src/request/client.ts';
@@ -28,8 +29,8 @@ export type { OrderKind, PagePart, PageRows, PageSpec } from './src/data/paging.
 export type { Sql } from './src/data/sql.ts';
 export type { Cache, CacheOptions } from './src/context/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/context/token-claims.ts';
-export type { ExplainedDecision, PolicyInquiry } from './src/context/policy-inquiry.ts';
-export { StoreAbsent } from './src/context/process-host.ts';
+export type { ExplainedDecision, PolicyInquiry } from './src/context/platform/policy-inquiry.ts';
+export { StoreAbsent } from './src/context/platform/process-host.ts';
 export type {
   ControlAnswer,
   ControlRequest,
@@ -44,8 +45,8 @@ export type {
   ProcessNews,
   Runnable,
   SpawnRequest,
-} from './src/context/process-host.ts';
-export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/signing-authority.ts';
+} from './src/context/platform/process-host.ts';
+export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/platform/signing-authority.ts';
 export { admits } from './src/accept.ts';
 export { BoundedMap } from './src/bounded-map.ts';
 export { Batcher, type BatcherOptions } from './src/batcher.ts';

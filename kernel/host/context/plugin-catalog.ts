@@ -1,4 +1,4 @@
-import type { AnyContract, Context } from '@platform/sdk';
+import type { AnyContract, PlatformContext } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { foreignCheck } from '../../http/schema/foreign-schema.ts';
 import { Validator } from '../../http/schema/schema.ts';
@@ -8,7 +8,7 @@ import { LiveCatalog } from './live-catalog.ts';
 import type { PluginContextParts } from './plugin-context-parts.ts';
 
 /** The catalog as a plugin reads it: the list of actions is another one only when the manifests are. */
-export function pluginCatalog(parts: PluginContextParts): Context<AnyContract>['catalog'] {
+export function pluginCatalog(parts: PluginContextParts): PlatformContext<AnyContract>['catalog'] {
   const { manifests } = parts;
   let live: LiveCatalog | undefined;
   const services = () => (live ??= liveCatalog(parts));

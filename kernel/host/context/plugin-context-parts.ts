@@ -1,4 +1,4 @@
-import type { AnyContract, Caller, Context, KeySeeds, Request, SealedBox } from '@platform/sdk';
+import type { AnyContract, Caller, PlatformContext, KeySeeds, Request, SealedBox } from '@platform/sdk';
 import type { ServiceInstanceParts } from '../service/service-instance-parts.ts';
 import type { DisposalStack } from '../../base/disposal-stack.ts';
 import type { Identity } from '../../identity/tokens/verifier.ts';
@@ -36,7 +36,7 @@ export interface PluginContextParts
   readonly tellPolicy: ((envId: string, payload: object) => Promise<void>) | undefined;
   readonly identityOf: (caller: Caller) => Promise<Identity>;
   readonly verify: (request: Pick<Request, 'headers' | 'peer'>) => Promise<Identity | undefined>;
-  readonly platform: Context<AnyContract>['platform'];
+  readonly platform: PlatformContext<AnyContract>['platform'];
   readonly owned: DisposalStack;
   readonly metrics: DeclaredMetrics['instruments'];
   /** There once the plugin is set up. */

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AnyContract, type Context, ProblemError, type ProcessHost, type SigningAuthority } from '@platform/sdk';
+import { type AnyContract, type PlatformContext, ProblemError, type ProcessHost, type SigningAuthority } from '@platform/sdk';
 import { TimedCache } from '../../base/cache.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { page } from '../../http/paging.ts';
@@ -19,12 +19,12 @@ import type { PluginContextParts } from './plugin-context-parts.ts';
 import { pluginAuth, pluginPolicy } from './plugin-policy.ts';
 
 /** Builds what a plugin may touch, and nothing else: capabilities it did not declare are not there. */
-export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
+export function pluginContext(parts: PluginContextParts): PlatformContext<AnyContract> {
   const { manifest, pool } = parts;
   const transactions = new Transactions(parts);
   const catalog = pluginCatalog(parts);
 
-  const context: Context<AnyContract> = {
+  const context: PlatformContext<AnyContract> = {
     config: parts.config as never,
     log: parts.log,
     db: {
@@ -72,7 +72,7 @@ export function pluginContext(parts: PluginContextParts): Context<AnyContract> {
 }
 
 /** A typed client for every contract the plugin uses. */
-function clientsOf({ manifest, plugin, caller, workloadOf }: PluginContextParts): Context<AnyContract>['services'] {
+function clientsOf({ manifest, plugin, caller, workloadOf }: PluginContextParts): PlatformContext<AnyContract>['services'] {
   return Object.fromEntries(
     Object.entries(plugin.uses as Record<string, AnyContract>).map(([name, contract]) => [
       name,
@@ -83,7 +83,7 @@ function clientsOf({ manifest, plugin, caller, workloadOf }: PluginContextParts)
 
 async function resealed(
   { manifest, keys, pool, log }: PluginContextParts,
-  ...[name, places, signal]: Parameters<Context<AnyContract>['reseal']>
+  ...[name, places, signal]: Parameters<PlatformContext<AnyContract>['reseal']>
 ): Promise<void> {
   const box = keys[name];
   if (!box || !('seal' in box)) throw new Error(`${manifest.id} declares no key ${name} that seals`);
@@ -93,7 +93,7 @@ async function resealed(
 /** Has a server listen behind a declared door: on the socket that was handed to this process, or on one of its own. */
 async function listen(
   { manifest, listeners }: PluginContextParts,
-  ...[door, server, { port, address }]: Parameters<Context<AnyContract>['listen']>
+  ...[door, server, { port, address }]: Parameters<PlatformContext<AnyContract>['listen']>
 ): Promise<boolean> {
   if (!Object.values(manifest.routes).some(route => route.door === 'listener' && route.path === door))
     throw new Error(`${manifest.id} declares no listener ${door}`);

@@ -1,4 +1,4 @@
-import type { AnyContract, Context } from '@platform/sdk';
+import type { AnyContract, PlatformContext } from '@platform/sdk';
 import { actionKey } from '../../identity/tokens/scope-name.ts';
 import { inquire } from '../../policy/policy-inquiry.ts';
 import { correlationOf } from './transactions.ts';
@@ -15,7 +15,7 @@ export function pluginPolicy({
   tellPolicy,
   identityOf,
   log,
-}: PluginContextParts): Context<AnyContract>['policy'] {
+}: PluginContextParts): PlatformContext<AnyContract>['policy'] {
   return {
     attributes: (principal, envId) => engine.attributes(principal, envId),
     setAttributes: async (principal, envId, values, caller) => {
@@ -42,7 +42,7 @@ export function pluginPolicy({
 }
 
 /** Who sends a request to a raw door, and what they may. */
-export function pluginAuth({ manifest, engine, verify }: PluginContextParts): Context<AnyContract>['auth'] {
+export function pluginAuth({ manifest, engine, verify }: PluginContextParts): PlatformContext<AnyContract>['auth'] {
   return {
     verify: async request => {
       const identity = await verify(request);

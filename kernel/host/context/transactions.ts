@@ -1,4 +1,15 @@
-import type { AnyContract, AtEnd, AuditEntry, Context, EmitEntry, EnqueueOptions, KeySeeds, SealedBox, Sql, Tx } from '@platform/sdk';
+import type {
+  AnyContract,
+  AtEnd,
+  AuditEntry,
+  PlatformContext,
+  EmitEntry,
+  EnqueueOptions,
+  KeySeeds,
+  SealedBox,
+  Sql,
+  Tx,
+} from '@platform/sdk';
 import type { Clock } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';
 import type { Manifest } from '../../base/manifest.ts';
@@ -15,7 +26,7 @@ import { currentScope } from '../../telemetry/request-scope.ts';
 import { sealedTask } from '../../work/sealed-task.ts';
 import { cancelTask, enqueueTask, type NewTask } from '../../work/task-store.ts';
 
-type Db = Context<AnyContract>['db'];
+type Db = PlatformContext<AnyContract>['db'];
 interface Open {
   readonly sql: Sql;
   readonly ends: AtEnd[];

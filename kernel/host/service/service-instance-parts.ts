@@ -1,4 +1,4 @@
-import type { AnyPlugin, Context, KeyValue, Logger, ProcessHost, SigningAuthority, TokenChecks } from '@platform/sdk';
+import type { AnyPlugin, PlatformContext, KeyValue, Logger, ProcessHost, SigningAuthority, TokenChecks } from '@platform/sdk';
 import type { Clock } from '../../base/clock.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import type { EnvironmentStates } from '../../identity/environment-states.ts';
@@ -45,7 +45,7 @@ export interface ServiceInstanceParts {
   readonly scopesOf: (principal: { kind: 'user' | 'workload'; id: string }, envId: string) => Promise<ReadonlySet<string>>;
   readonly workloadScopes: (name: string) => { vertical: string; scopes: ReadonlySet<string> } | undefined;
   readonly manifests: () => readonly Manifest[];
-  readonly platform: Context<never>['platform'];
+  readonly platform: PlatformContext<never>['platform'];
   readonly instance: string;
   readonly build: string;
   readonly failedPlugins: () => FailedPlugins | Promise<FailedPlugins>;

@@ -1,7 +1,7 @@
 import type { identity } from '@platform/identity/contract';
 import type { registry } from '@platform/registry/contract';
 import type { scheduler } from '@platform/scheduler/contract';
-import { type Context, isProblem, type PluginBehaviour, type RequestOf, type Tx } from '@platform/sdk';
+import { isProblem, type PlatformContext, type PluginBehaviour, type RequestOf, type Tx } from '@platform/sdk';
 import type { statistics } from '@platform/statistics/contract';
 import type { storage } from '@platform/storage/contract';
 import type { workflow } from '@platform/workflow/contract';
@@ -16,7 +16,7 @@ type Uses = {
   readonly workflow: typeof workflow;
   readonly scheduler: typeof scheduler;
 };
-export type Ctx = Context<Contract, Uses>;
+export type Ctx = PlatformContext<Contract, Uses>;
 /** Handlers of some of the routes. */
 export type Handlers<Names extends keyof Contract['routes']> = Pick<PluginBehaviour<Contract, Uses>['routes'], Names>;
 export type StoreTx = Tx<Contract>;

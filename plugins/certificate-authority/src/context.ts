@@ -1,4 +1,4 @@
-import type { Context } from '@platform/sdk';
+import type { PlatformContext } from '@platform/sdk';
 import type { certificateAuthority } from '../contract/index.ts';
 
-export type Ctx = Context<typeof certificateAuthority>;
+export type Ctx = PlatformContext<typeof certificateAuthority>;

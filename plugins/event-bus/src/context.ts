@@ -1,8 +1,8 @@
-import type { Caller, Context } from '@platform/sdk';
+import type { Caller, PlatformContext } from '@platform/sdk';
 import type { eventBus } from '../contract/index.ts';
 import { isFamily } from './stream/names.ts';
 
-export type EventBusContext = Context<typeof eventBus>;
+export type EventBusContext = PlatformContext<typeof eventBus>;
 
 interface Asked {
   readonly caller: Caller;

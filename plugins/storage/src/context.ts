@@ -1,4 +1,4 @@
-import type { Context } from '@platform/sdk';
+import type { PlatformContext } from '@platform/sdk';
 import type { storage } from '../contract/index.ts';
 
-export type StorageContext = Context<typeof storage>;
+export type StorageContext = PlatformContext<typeof storage>;

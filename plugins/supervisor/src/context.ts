@@ -1,4 +1,4 @@
-import type { Context } from '@platform/sdk';
+import type { PlatformContext } from '@platform/sdk';
 import type { supervisor } from '../contract/index.ts';
 
-export type SupervisorContext = Context<typeof supervisor>;
+export type SupervisorContext = PlatformContext<typeof supervisor>;

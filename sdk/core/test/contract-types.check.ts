@@ -194,3 +194,42 @@ export const controls = Type.Object({
   // @ts-expect-error choices that come from no route
   choice: Type.String({ optionsFrom: 7 }),
 });
+
+/** The context of a vertical has nothing that only the platform's own services may touch. */
+export const vertical = definePlugin(listener, {
+  uses: { things },
+  setup: ctx => {
+    // @ts-expect-error the key-value store
+    void ctx.kv;
+    // @ts-expect-error streams to other services
+    void ctx.backends;
+    // @ts-expect-error the keys of the certificate authority
+    void ctx.authority;
+    // @ts-expect-error processes of the machine
+    void ctx.processes;
+    // @ts-expect-error a listener of its own
+    void ctx.listen;
+    // @ts-expect-error events that no contract names
+    void ctx.events;
+    // @ts-expect-error tokens of others
+    void ctx.tokens;
+    // @ts-expect-error who sent a request to a raw door
+    void ctx.auth;
+    // @ts-expect-error the folder of everybody's data
+    void ctx.platform.dataDir;
+    // @ts-expect-error what other services would decide
+    void ctx.policy.explain;
+    // @ts-expect-error posts to any path
+    void ctx.actions.callBack;
+    void ctx.actions.run;
+    return { routes: {}, on: { made: async () => undefined } };
+  },
+});
+
+export const ofThePlatform = definePlugin(things, {
+  setup: ctx => {
+    void [ctx.kv, ctx.backends, ctx.authority, ctx.processes, ctx.listen, ctx.events, ctx.tokens, ctx.auth, ctx.platform.dataDir];
+    void [ctx.policy.explain, ctx.actions.callBack, ctx.actions.run];
+    return undefined as never;
+  },
+});

@@ -1,6 +1,5 @@
-import type { Server } from 'node:net';
 import type { Static, TSchema } from 'typebox';
-import type { Backends, KeyValue, SealedBox, SealedPlace } from '../contract/capabilities.ts';
+import type { SealedBox, SealedPlace } from '../contract/capabilities.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
 import type { MetricsOf } from './metrics.ts';
@@ -10,21 +9,16 @@ import type { EnvironmentRows } from '../data/environment-rows.ts';
 import type { PagePart, PageRows, PageSpec } from '../data/paging.ts';
 import type { Sql } from '../data/sql.ts';
 import type { Tx } from '../data/tx.ts';
-import type { Sender } from '../request/caller.ts';
 import type { Client } from '../request/client.ts';
 import type { Request } from '../request/request.ts';
-import type { PlatformActions } from '../request/actions.ts';
+import type { Actions } from '../request/actions.ts';
 import type { Cache, CacheOptions } from './cache.ts';
 import type { Catalog } from './catalog.ts';
 import type { CronTimes } from './work/cron-times.ts';
 import type { Limit, LimitOptions } from './limit.ts';
 import type { Lock } from './lock.ts';
 import type { Logger } from './logger.ts';
-import type { Delivery } from '../request/delivery.ts';
 import type { Policies } from './policies.ts';
-import type { ProcessHost } from './process-host.ts';
-import type { SigningAuthority } from './signing-authority.ts';
-import type { TokenChecks } from './token-claims.ts';
 
 type ConfigOf<C extends AnyContract> = C['base'] extends { config: infer S extends TSchema } ? Static<S> : Readonly<Record<string, never>>;
 
@@ -32,7 +26,7 @@ type KeysOf<C extends AnyContract> = C['base'] extends { keys: infer K }
   ? { readonly [N in keyof K]: K[N] extends { use: 'seal' } ? SealedBox : KeySeeds }
   : Readonly<Record<string, SealedBox | KeySeeds>>;
 
-/** Everything alive that a plugin may touch. */
+/** Everything alive that any plugin may touch. A service of the platform is given {@link PlatformContext}, which has more. */
 export interface Context<C extends AnyContract, U extends Readonly<Record<string, AnyContract>> = Readonly<Record<never, never>>> {
   readonly config: ConfigOf<C>;
   readonly log: Logger;
@@ -61,17 +55,6 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   /** The times of five fields of minute, hour, day, month and weekday in an IANA zone; undefined where either cannot be read. */
   cron(expression: string, timezone: string): CronTimes | undefined;
   readonly services: { readonly [K in keyof U]: Client<U[K]> };
-  readonly events: {
-    /**
-     * Hears the events of a family from now on, in this process alone, until it is disposed: for what is known only at run time. `event`
-     * names one of them. For services of the platform; everything else is declared under `consumes`. A handler that throws is given the
-     * event again. `missed` is told once it hears, for what came before, and when the bus cut events before they were read.
-     */
-    subscribe(
-      wanted: { readonly family: string; readonly event?: string; readonly concurrency?: number; readonly missed?: () => void },
-      handler: (delivery: Delivery<Readonly<Record<string, unknown>>>) => Promise<void>,
-    ): AsyncDisposable;
-  };
   readonly tasks: TaskQueue<C>;
   /** The metrics of the contract: `metrics.decisions.add(1, { outcome: 'approved' })`. */
   readonly metrics: MetricsOf<C>;
@@ -87,15 +70,12 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   readonly policy: Policies;
   readonly catalog: Catalog;
-  /** Calls of services that are known only at run time: for a person, or back to whoever asked for it. */
-  readonly actions: PlatformActions;
+  /** Calls, for a person, of services that are known only at run time. */
+  readonly actions: Actions;
   readonly platform: {
     readonly domain: string;
     readonly build: string;
-    readonly dataDir: string;
     readonly production: boolean;
-    /** The address of this machine in the fleet. */
-    readonly ip: string;
     publicOrigin(host: string): string;
     /** A UUIDv7. */
     newId(): string;
@@ -111,25 +91,6 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
    * (`folders`). It is on this machine alone, and part of a backup.
    */
   readonly files: { directory(name?: string): string };
-  readonly kv: KeyValue;
-  readonly backends: Backends;
-  /** Signing, for the certificate authority alone (capability `authority`). */
-  readonly authority: SigningAuthority;
-  /**
-   * Has a server listen for a `listener` door. True where the socket is shared with the instance that comes next: leave it by
-   * `net.Server.prototype.close`, which drops nobody who was accepted.
-   */
-  listen(door: string, server: Server, at: { readonly port: number; readonly address: string }): Promise<boolean>;
-  /** Processes of this machine, for the supervisor alone (capability `processes`). */
-  readonly processes: ProcessHost;
-  readonly auth: {
-    /**
-     * Who sent a request, found the way the gate finds it, for doors that admit by more than a gate. `undefined` where nothing was shown; a
-     * token bound to a key is refused.
-     */
-    verify(request: Pick<Request, 'headers' | 'peer'>): Promise<Sender | undefined>;
-  };
-  readonly tokens: TokenChecks;
   /**
    * One page of a keyset listing: `read` is given the condition, the order and the limit for its statement, and the same as values where
    * the list is no table. Throws 400 `invalid_cursor`, which every listing declares by itself: no other cursor is taken in a query member

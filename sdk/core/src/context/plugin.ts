@@ -3,7 +3,7 @@ import type { AnyContract } from '../contract/contract.ts';
 import type { PayloadOf } from '../data/tx.ts';
 import type { Connection, NodeExchange, RawExchange } from '../request/exchange.ts';
 import type { HandlerResult, Request, RequestOf } from '../request/request.ts';
-import type { Context } from './context.ts';
+import type { ContextOf } from './platform/platform-context.ts';
 import type { TaskPayload, TaskRun, TasksOf } from './work/task-queue.ts';
 import type { StreamItem, Delivery } from '../request/delivery.ts';
 
@@ -63,7 +63,7 @@ export interface Plugin<C extends AnyContract = AnyContract, U extends Uses = Us
   readonly contract: C;
   readonly uses: U;
   readonly migrations: URL | undefined;
-  readonly setup: (context: Context<C, U>) => PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>;
+  readonly setup: (context: ContextOf<C, U>) => PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>;
 }
 // biome-ignore lint/suspicious/noExplicitAny: the bound of every plugin, whatever its contract
 export type AnyPlugin = Plugin<any, any>;
@@ -77,7 +77,7 @@ export function definePlugin<C extends AnyContract, const U extends Uses = Reado
   plugin: {
     uses?: U;
     migrations?: URL;
-    setup: (context: Context<NoInfer<C>, NoInfer<U>>) => NoInfer<PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>>;
+    setup: (context: ContextOf<NoInfer<C>, NoInfer<U>>) => NoInfer<PluginBehaviour<C, U> | Promise<PluginBehaviour<C, U>>>;
   },
 ): Plugin<C, U> {
   return { contract, uses: plugin.uses ?? ({} as U), migrations: plugin.migrations, setup: plugin.setup };

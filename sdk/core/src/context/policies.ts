@@ -1,5 +1,4 @@
 import type { Caller } from '../request/caller.ts';
-import type { ExplainedDecision, PolicyInquiry } from './policy-inquiry.ts';
 
 type AttributeScalar = string | number | boolean;
 /** What the policy administration keeps under one key of a principal (G-K-10). */
@@ -25,6 +24,4 @@ export interface Policies {
   ): Promise<{ readonly before: Readonly<Record<string, unknown>>; readonly after: Readonly<Record<string, unknown>> }>;
   /** A finer question than the gate's, for the credential of the caller's request; the decision is logged once with its reason. */
   allows(caller: Caller, action: string, resource?: { type: string; id: string }): Promise<boolean>;
-  /** What any service would decide for others, and by which policies; records nothing (capability `policy-store`). */
-  explain(inquiry: PolicyInquiry): Promise<readonly ExplainedDecision[]>;
 }

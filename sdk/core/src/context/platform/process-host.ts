@@ -1,4 +1,4 @@
-import type { StreamItem } from '../request/delivery.ts';
+import type { StreamItem } from '../../request/delivery.ts';
 
 /** A service that the machine can run: one the platform ships, or one of a vertical. */
 export interface Runnable {
