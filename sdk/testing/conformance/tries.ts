@@ -19,11 +19,27 @@ export interface Try {
   };
 }
 
+/** The same by nobody in particular. */
+export type OpenTry = Pick<Try, 'route' | 'path'> & { readonly input: { readonly body?: unknown }; readonly persona?: Persona };
+
 /** A try of every gated route. Those whose requests the kit cannot make up are left out. */
 export function triesOf(subject: ConformanceSubject): Try[] {
   return subject.gated.flatMap(([name, route]) => {
     try {
       return [tryOf(subject, name, route)];
+    } catch (error) {
+      if (error instanceof NoSample) return [];
+      throw error;
+    }
+  });
+}
+
+/** A try of every route that anybody may ask, with a body. */
+export function openTriesOf(subject: ConformanceSubject): OpenTry[] {
+  const open = subject.routes.filter(([, { door, options }]) => door === 'request' && options.body && !gateActions(options.gate));
+  return open.flatMap(([, route]) => {
+    try {
+      return [{ route, path: sample(route), input: { body: sampleOf(route.options.body) } }];
     } catch (error) {
       if (error instanceof NoSample) return [];
       throw error;
