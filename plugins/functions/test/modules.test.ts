@@ -121,27 +121,6 @@ test('what is too large is refused, and while object storage fails nothing is st
   expect(await stored()).toBe(before);
 });
 
-test('FUN-012 a replay of an execution that does not end in time is told to ask again under its key', async () => {
-  await published(host, ECHO, { product: 'elsewhere' });
-  const { execution_id } = await run(host, 'elsewhere', { key: 'elsewhere' });
-  // Another process has it under way, as this one sees it.
-  const sql = await host.sql();
-  await sql`update executions set status = 'running', finished_at = null where execution_id = ${execution_id}`;
-  const replay = refusal(run(host, 'elsewhere', { key: 'elsewhere' }));
-  const ended = replay.then(() => true);
-  while (!(await Promise.race([ended, host.clock.advance('5s').then(() => false)])));
-  expect(await replay).toMatchObject({ status: 409, code: 'execution_running' });
-  await sql`update executions set status = 'completed' where execution_id = ${execution_id}`;
-});
-
-test('FUN-013 a function that takes all memory, or is given more than it may, ends with a structured error', async () => {
-  const { module_id } = await uploaded(host, GROW, { product: 'grow' });
-  const execute = (context: object) =>
-    refusal(host.by(ada).executeModule({ params: { module_id }, body: { hook: 'hook', context, idempotency_key: 'g' } }));
-  expect(await execute({ text: 'x'.repeat(262_144) })).toMatchObject({ status: 413, code: 'context_too_large' });
-  expect(await execute({})).toMatchObject({ status: 422, code: 'memory_exceeded' });
-});
-
 test('FUN-009 FUN-010 FUN-024 validation compiles and tries a module and publishes nothing; activation alone does, after it passed', async () => {
   const draft = await uploaded(host, ECHO, { product: 'life' });
   const by = host.by(ada);
@@ -299,4 +278,25 @@ test('FUN-030 FUN-031 FUN-036 the API lists by its filters, all paths are under 
     status: 400,
     code: 'target_env_required',
   });
+});
+
+test('FUN-012 a replay of an execution that does not end in time is told to ask again under its key', async () => {
+  await published(host, ECHO, { product: 'elsewhere' });
+  const { execution_id } = await run(host, 'elsewhere', { key: 'elsewhere' });
+  // Another process has it under way, as this one sees it.
+  const sql = await host.sql();
+  await sql`update executions set status = 'running', finished_at = null where execution_id = ${execution_id}`;
+  const replay = refusal(run(host, 'elsewhere', { key: 'elsewhere' }));
+  const ended = replay.then(() => true);
+  while (!(await Promise.race([ended, host.clock.advance('5s').then(() => false)])));
+  expect(await replay).toMatchObject({ status: 409, code: 'execution_running' });
+  await sql`update executions set status = 'completed' where execution_id = ${execution_id}`;
+});
+
+test('FUN-013 a function that takes all memory, or is given more than it may, ends with a structured error', async () => {
+  const { module_id } = await uploaded(host, GROW, { product: 'grow' });
+  const execute = (context: object) =>
+    refusal(host.by(ada).executeModule({ params: { module_id }, body: { hook: 'hook', context, idempotency_key: 'g' } }));
+  expect(await execute({ text: 'x'.repeat(262_144) })).toMatchObject({ status: 413, code: 'context_too_large' });
+  expect(await execute({})).toMatchObject({ status: 422, code: 'memory_exceeded' });
 });
