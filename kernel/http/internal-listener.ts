@@ -13,6 +13,8 @@ import type { ServiceApp } from './service-app.ts';
 const HEADER_BYTES = 65_536;
 const HEADER_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
+/** Behind every deadline of a body, which a route names (`within`, an hour at most). */
+const REQUEST_MS = 3_660_000;
 
 export interface InternalListenerOptions {
   readonly log: Logger;
@@ -57,6 +59,7 @@ export class InternalListener implements AsyncDisposable {
     });
     this.#server.maxHeadersCount = 0;
     this.#server.headersTimeout = HEADER_TIMEOUT_MS;
+    this.#server.requestTimeout = REQUEST_MS;
     this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
     this.#server.on('secureConnection', (socket: TLSSocket) => {
       const shown = socket.getPeerX509Certificate?.() !== undefined;

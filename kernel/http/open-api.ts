@@ -32,7 +32,7 @@ export function openApi(manifest: Manifest, routes: Readonly<Record<string, AnyR
   };
 }
 
-function operation(manifest: Manifest, name: string, { path, options }: AnyRoute): object {
+function operation(manifest: Manifest, name: string, { door, path, options }: AnyRoute): object {
   const actions = gateActions(options.gate);
   const declared = (options.problems ?? []).map(code => [code, manifest.problems[code] as ProblemDecl] as const);
   const kernel = [...COMMON.filter(code => actions || code === 'validation_failed'), ...(options.ifMatch ? VERSIONED : [])].map(
@@ -69,6 +69,7 @@ function operation(manifest: Manifest, name: string, { path, options }: AnyRoute
         : []),
       ...(options.ifMatch ? [{ name: 'If-Match', in: 'header', required: false, schema: { type: 'string' } }] : []),
     ],
+    ...(door === 'upload' ? { requestBody: { required: true, content: { 'application/octet-stream': {} } } } : {}),
     ...(options.body ? { requestBody: { required: true, content: { 'application/json': { schema: options.body } } } } : {}),
     responses: {
       [success]: { description: 'Success', ...(options.returns ? { content: { 'application/json': { schema: options.returns } } } : {}) },

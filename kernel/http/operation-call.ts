@@ -1,4 +1,5 @@
 import type { Request } from '@platform/sdk';
+import type { BodyBounds, RequestBody } from './doors/request-body.ts';
 import type { Identity } from '../identity/tokens/verifier.ts';
 
 export interface Incoming {
@@ -6,7 +7,10 @@ export interface Incoming {
   readonly query: URLSearchParams | Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly identity: () => Promise<Identity>;
-  readonly body: (limit: number) => Promise<unknown>;
+  /** The body as JSON. */
+  readonly body: (bounds: BodyBounds) => Promise<unknown>;
+  /** The body as bytes; absent where the call never was on a wire. */
+  readonly bytes?: RequestBody;
   readonly correlationId: string;
   /** Made when first asked for: most handlers never do. */
   readonly signal: () => AbortSignal;

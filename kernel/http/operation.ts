@@ -1,4 +1,16 @@
-import { type AnyRoute, type Caller, type Gate, Id, isReply, type Request, type RouteEnv, SYSTEM, Type } from '@platform/sdk';
+import {
+  type AnyRoute,
+  type Caller,
+  type Gate,
+  Id,
+  isReply,
+  type Limit,
+  type LimitOptions,
+  type ProblemDecl,
+  type Request,
+  type RouteEnv,
+  SYSTEM,
+} from '@platform/sdk';
 import { kernelProblem } from '../base/kernel-problem.ts';
 import { actionKey } from '../identity/tokens/scope-name.ts';
 import type { Identity } from '../identity/tokens/verifier.ts';
@@ -7,11 +19,13 @@ import { traced } from '../telemetry/trace.ts';
 import type { EnvironmentStates } from '../identity/environment-states.ts';
 import { currentScope } from '../telemetry/request-scope.ts';
 import { OpenedRequest } from './doors/opened-request.ts';
-import { requireCursor } from './paging.ts';
 import { onceAnswered } from './answers/raw-answer.ts';
 import { keyedRequest, type ReplayedAnswers } from './answers/replayed-answers.ts';
-import { isPassedOver, versionsOf } from './precondition.ts';
-import { closed, readQuery, Validator } from './schema/schema.ts';
+import type { BodyBounds } from './doors/request-body.ts';
+import { isPassedOver } from './precondition.ts';
+import { RequestReading } from './schema/request-reading.ts';
+import { RouteLimit } from './doors/route-limit.ts';
+import { Validator } from './schema/schema.ts';
 import type { Incoming, Outgoing } from './operation-call.ts';
 
 export interface OperationHost {
@@ -25,6 +39,10 @@ export interface OperationHost {
   readonly environments?: EnvironmentStates;
   /** Absent where no `Idempotency-Key` is honoured. */
   readonly answers?: ReplayedAnswers;
+  /** What the service itself refuses with. */
+  readonly problems?: Readonly<Record<string, ProblemDecl>>;
+  /** Absent where nothing is counted. */
+  readonly limit?: (options: LimitOptions) => Limit;
   /** Told about every answer, for metrics and contract coverage. */
   readonly seen?: (operation: string, status: number, problem: string | undefined) => void;
 }
@@ -36,9 +54,6 @@ interface OpenGate {
   readonly bound: boolean | 'machine';
 }
 
-/** Members the gateway and SSE clients add to any query. */
-const TOLERATED = ['target_env_id', 'target_org_id', 'token', 'ticket'];
-const DEFAULT_LIMIT = 1_048_576;
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const ENV_ID = new RegExp((Id as { pattern?: string }).pattern ?? '');
 
@@ -55,9 +70,8 @@ export class Operation {
   readonly route: AnyRoute;
   readonly #host: OperationHost;
   readonly #handler: (request: Request) => Promise<unknown>;
-  readonly #params: Validator | undefined;
-  readonly #query: Validator;
-  readonly #body: Validator | undefined;
+  readonly #reading: RequestReading;
+  readonly #rate: RouteLimit | undefined;
   readonly #returns: Validator | undefined;
   readonly #gates: readonly OpenGate[] | undefined;
   readonly #signedIn: boolean;
@@ -72,10 +86,9 @@ export class Operation {
     this.route = route;
     this.#host = host;
     this.#handler = handler;
-    const { params, query, body, returns, gate } = route.options;
-    this.#params = params && new Validator(Type.Object(params));
-    this.#query = new Validator(closed(Type.Object(query ?? {})));
-    this.#body = body && new Validator(closed(body));
+    const { returns, gate, rate } = route.options;
+    this.#reading = new RequestReading(host.service, host.problems ?? {}, route);
+    this.#rate = rate && host.limit && new RouteLimit(name, rate, host.limit);
     this.#returns = returns && new Validator(returns);
     this.#workloads = typeof gate === 'object' && 'workload' in gate;
     this.#signedIn = typeof gate === 'object' && 'signedIn' in gate;
@@ -88,17 +101,22 @@ export class Operation {
     }));
   }
 
+  /** How much of a body its door takes. */
+  get bounds(): BodyBounds {
+    return this.#reading.bounds;
+  }
+
   /** Scopes that open it, canonical; none of a public door. */
   get gateKeys(): readonly string[] {
     return this.#gates?.map(({ key }) => key) ?? [];
   }
 
-  /** Everything before the handler: identify, gate, validate. Stream, socket and raw doors read no body here. */
+  /** Everything before the handler: identify, gate, count, validate. A raw door reads no body here, and a socket has none. */
   async open(incoming: Incoming): Promise<Request> {
     const identity = this.#gates ? await incoming.identity() : undefined;
     const targetEnvId = this.#target(incoming, identity);
     if (this.#gates && identity) await this.admit(identity, targetEnvId, incoming.correlationId);
-    if (identity && this.route.door === 'request') admitted.set(identity.caller, identity);
+    if (identity && (this.route.door === 'request' || this.route.door === 'upload')) admitted.set(identity.caller, identity);
     const env = this.#environment(targetEnvId, identity);
     const scope = currentScope();
     if (scope) scope.envId = env ?? targetEnvId ?? identity?.caller.envId;
@@ -106,27 +124,24 @@ export class Operation {
       await this.#requireThere(env, identity);
       await this.#requireActive(env, identity, incoming);
     }
-    this.#requireParams(incoming);
-    this.#requireVersioned(incoming);
-    const raw = this.route.door !== 'request' && this.route.options.query === undefined;
-    const query = raw ? {} : this.#readQuery(incoming.query);
-    const body = this.route.door === 'request' ? await this.#readBody(incoming) : undefined;
+    await this.#rate?.require(incoming, identity?.caller);
+    const { query, body } = await this.#reading.read(incoming);
     return new OpenedRequest(incoming, { query, body, caller: identity?.caller, targetEnvId, env });
   }
 
-  /** Runs the whole door. Problems are thrown for the transport to write. */
-  run(incoming: Incoming): Promise<Outgoing> {
+  /** The way through every door: what comes before the handler, then `last`, the door's own step, all in one span. */
+  enter<T>(incoming: Incoming, last: (request: Request) => T | Promise<T>): Promise<T> {
     return traced(
       `${this.#host.service}.${this.name}`,
       { 'platform.service': this.#host.service, 'platform.correlation_id': incoming.correlationId },
-      () => this.#perform(incoming),
+      async () => last(await this.open(incoming)),
       incoming.headers['traceparent'],
     );
   }
 
-  async #perform(incoming: Incoming): Promise<Outgoing> {
-    const request = await this.open(incoming);
-    return this.#once(this.route.method, request, () => this.#answer(request));
+  /** Runs the whole door of a request. Problems are thrown for the transport to write. */
+  run(incoming: Incoming): Promise<Outgoing> {
+    return this.enter(incoming, request => this.#once(this.route.method, request, () => this.#answer(request)));
   }
 
   /** Does the work of a raw door once for the key of its request, where the route says that the kernel keeps its answers. */
@@ -235,50 +250,6 @@ export class Operation {
     )
       return;
     await this.#host.environments?.requireActive(env);
-  }
-
-  #requireParams({ params }: Incoming): void {
-    if (this.#params && !this.#params.check(params))
-      throw kernelProblem('validation_failed', {
-        extra: { errors: this.#params.faults(params, '/params') },
-        detail: 'The path does not fit; errors says where.',
-      });
-  }
-
-  /** A condition that nobody compares would be passed over, and somebody's change lost (G-K-03). */
-  #requireVersioned({ headers }: Incoming): void {
-    const { door, method, options } = this.route;
-    if (door !== 'request' || SAFE.has(method) || options.ifMatch || versionsOf(headers['if-match']) === undefined) return;
-    throw kernelProblem('precondition_unsupported', { detail: 'Send this without If-Match; the record that has the ETag takes it.' });
-  }
-
-  #readQuery(source: Incoming['query']): unknown {
-    const properties = this.route.options.query ?? {};
-    const read = source instanceof URLSearchParams ? readQuery(source, properties) : { ...source };
-    for (const member of TOLERATED) if (!(member in properties)) delete read[member];
-    if ('cursor' in properties && read['cursor'] !== undefined) requireCursor(read['cursor']);
-    if (!this.#query.check(read))
-      throw kernelProblem('validation_failed', {
-        extra: { errors: this.#query.faults(read, '/query') },
-        detail: 'The query does not fit; errors says where.',
-      });
-    return read;
-  }
-
-  async #readBody(incoming: Incoming): Promise<unknown> {
-    const { method, options } = this.route;
-    if (method === 'GET' || method === 'DELETE') return undefined;
-    const body = await incoming.body(options.limit ?? DEFAULT_LIMIT);
-    if (!this.#body) {
-      if (body === undefined || (typeof body === 'object' && body !== null && Object.keys(body).length === 0)) return undefined;
-      throw kernelProblem('validation_failed', { detail: 'This request takes no body.' });
-    }
-    if (!this.#body.check(body))
-      throw kernelProblem('validation_failed', {
-        extra: { errors: this.#body.faults(body) },
-        detail: 'The body does not fit; errors says where.',
-      });
-    return body;
   }
 }
 

@@ -74,7 +74,7 @@ export class RouteTable<T> {
     if (this.#router) return this.#router;
     const router = new Router({ strict: true, sensitive: true });
     this.#byLayer.clear();
-    for (const entry of this.#entries.toSorted((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0))) {
+    for (const entry of this.#entries.toSorted(nearestFirst)) {
       const layer = router.register(entry.path, entry.method === 'ANY' ? METHODS : [entry.method], (ctx, next) =>
         this.#enter(ctx as never, next, entry),
       ) as Layer;
@@ -98,6 +98,12 @@ export class RouteTable<T> {
     const entry = this.#byLayer.get(layer) as Entry<T>;
     return { value: entry.value, params: paramsOf(entry, params) };
   }
+}
+
+/** By how much of its path is literal, and a method before every method. */
+function nearestFirst<T>(a: Entry<T>, b: Entry<T>): number {
+  if (a.rank !== b.rank) return a.rank < b.rank ? -1 : 1;
+  return Number(a.method === 'ANY') - Number(b.method === 'ANY');
 }
 
 /** True when a path is not well encoded. */

@@ -14,7 +14,7 @@ import { incomingOf } from './doors/incoming.ts';
 import { Lifetimes } from './lifetimes.ts';
 import { Operation, type OperationHost } from './operation.ts';
 import type { Incoming, Outgoing } from './operation-call.ts';
-import { problemResponse } from './answers/problem-response.ts';
+import { type ProblemResponse, problemResponse } from './answers/problem-response.ts';
 import { malformed, type Match, RouteTable } from './route-table.ts';
 import type { PageResource } from './pages/page-resources.ts';
 import type { ServiceMetrics } from '../telemetry/service-metrics.ts';
@@ -38,6 +38,7 @@ export interface ServiceAppOptions {
   readonly accepting: () => boolean;
   readonly environments?: OperationHost['environments'];
   readonly answers?: OperationHost['answers'];
+  readonly limit?: OperationHost['limit'];
   readonly metrics?: ServiceMetrics;
   readonly seen?: OperationHost['seen'];
   readonly aliases?: readonly PageResource[];
@@ -65,7 +66,7 @@ export class ServiceApp {
   #idle: (() => void) | undefined;
 
   constructor(options: ServiceAppOptions) {
-    const { manifest, engine, actions, environments, answers, seen } = options;
+    const { manifest, engine, actions, environments, answers, seen, limit } = options;
     this.manifest = manifest;
     this.#options = options;
     const host: OperationHost = {
@@ -74,6 +75,8 @@ export class ServiceApp {
       engine,
       actions,
       env: manifest.env,
+      problems: manifest.problems,
+      ...(limit ? { limit } : {}),
       ...(environments ? { environments } : {}),
       ...(answers ? { answers } : {}),
       ...(seen ? { seen } : {}),
@@ -179,7 +182,9 @@ export class ServiceApp {
     const named = mounted.idParameter ? { ...params, [mounted.idParameter]: params['id'] as string } : params;
     const signal = this.#lifetimes.of(res);
     const incoming = this.#incoming(exchange, named, signal, mounted.route.door === 'stream' ? mounted : undefined);
-    await enterDoor({ res, exchange, mounted, incoming, signal, ...this.#options });
+    const operation = mounted.operation as Operation;
+    const refusal = (thrown: unknown) => this.#refusal(thrown, exchange, mounted.route.options.errors);
+    await enterDoor({ res, exchange, mounted, operation, incoming, signal, refusal, ...this.#options });
   }
 
   /** What no route of the table took: another method's path, or nothing. */
@@ -213,7 +218,8 @@ export class ServiceApp {
         const closed = new AbortController();
         void connection.closed.then(() => closed.abort());
         this.#lifetimes.atEnd(() => connection.close(1001, 'the service is stopping'), closed.signal);
-        const request = await (match.value.operation as Operation).open(this.#incoming(exchange, match.params, () => closed.signal));
+        const incoming = this.#incoming(exchange, match.params, () => closed.signal);
+        const request = await (match.value.operation as Operation).enter(incoming, opened => opened);
         await (match.value.handler as (connection: SocketConnection, request: Request) => Promise<void>)(connection, request);
         told(operation, 101);
       } catch (error) {
@@ -222,12 +228,7 @@ export class ServiceApp {
           told(operation, 101);
           return connection.close(1011, 'internal');
         }
-        const { status, headers, body, code } = problemResponse(error, {
-          service: manifest.id,
-          correlationId: exchange.correlationId,
-          log,
-        });
-        this.#options.metrics?.refused(code);
+        const { status, headers, body } = this.#refusal(error, exchange);
         told(operation, status);
         const lines = Object.entries({ ...headers, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(
           ([name, value]) => `${name}: ${value}`,
@@ -247,24 +248,26 @@ export class ServiceApp {
     return match;
   }
 
-  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, stream?: Mounted): Incoming {
+  #incoming(exchange: Exchange, params: Readonly<Record<string, string>>, signal: () => AbortSignal, stream?: Mounted) {
     return incomingOf(exchange, { params, signal, service: this.manifest.id, ...this.#options, ...(stream ? { stream } : {}) });
   }
 
-  #refuse(res: ServerResponse, error: unknown, { req, correlationId, url }: Exchange): void {
-    const form = this.#formAt(req.method ?? 'GET', url.pathname);
-    const { status, headers, body, code } = problemResponse(error, {
-      service: this.manifest.id,
-      correlationId,
-      log: this.#options.log,
-      form,
-    });
+  #refuse(res: ServerResponse, error: unknown, exchange: Exchange): void {
+    const { req, url } = exchange;
+    const { status, headers, body, code } = this.#refusal(error, exchange, this.#formAt(req.method ?? 'GET', url.pathname));
     this.#options.seen?.('', status, code);
-    this.#options.metrics?.refused(code);
     if (res.headersSent) return void res.destroy();
     // An unread body would be taken for the next request.
     const connection = req.complete ? {} : { connection: 'close' };
     res.writeHead(status, { ...headers, ...connection, 'content-length': Buffer.byteLength(body) }).end(body);
+  }
+
+  /** The wire form of a failure, logged and counted. */
+  #refusal(error: unknown, { correlationId }: Exchange, form?: ErrorForm | undefined): ProblemResponse {
+    const { log, metrics } = this.#options;
+    const refused = problemResponse(error, { service: this.manifest.id, correlationId, log, form });
+    metrics?.refused(refused.code);
+    return refused;
   }
 
   /**

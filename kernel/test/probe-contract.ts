@@ -6,6 +6,7 @@ import {
   gauge,
   get,
   histogram,
+  node,
   Page,
   post,
   put,
@@ -15,6 +16,7 @@ import {
   subscribe,
   task,
   Type,
+  upload,
 } from '@platform/sdk';
 
 /*
@@ -38,7 +40,10 @@ export const probe = defineContract({
     'probe:person:ask': { title: 'Ask as a person', principals: ['user', 'delegated'] },
     'probe:bound:read': { title: 'Read with a bound token', bound: true },
   },
-  problems: { thing_taken: { status: 409, title: 'The name is taken', retry: 'never' } },
+  problems: {
+    thing_taken: { status: 409, title: 'The name is taken', retry: 'never' },
+    file_too_large: { status: 413, title: 'The file is too large', retry: 'never' },
+  },
   events: { 'platform:probe:thing:created': event('A thing was made', Type.Object({ thing_id: Type.String(), name: Type.String() })) },
   consumes: { heard: subscribe('platform:sys:org:created', { family: 'sys' }) },
   jobs: {
@@ -158,6 +163,37 @@ export const probe = defineContract({
     }),
     ticks: stream('/v1/ticks', { summary: 'Ticks', gate: 'probe:things:read' }),
     tickOf: stream('/v1/things/{thing_id}/ticks', { params: ofThing, summary: 'Ticks of a thing', gate: 'probe:things:read' }),
+    /** Doors whose handlers see the bytes of a request: each answers what it was given. */
+    raw: raw('/v1/raw/{name}', {
+      summary: 'Takes anything',
+      gate: open,
+      limit: 64,
+      within: '1m',
+      rate: { max: 8, seconds: 60 },
+      errors: 'scim',
+    }),
+    gated: raw('/v1/gated', { summary: 'Takes anything of a reader', gate: 'probe:things:read' }),
+    node: node('/v1/node/{*rest}', {
+      summary: 'Takes the exchange of Node',
+      gate: 'probe:things:read',
+      limit: 64,
+      rate: { max: 6, seconds: 60, by: 'caller' },
+      errors: 'oauth',
+    }),
+    put: upload('/v1/files/{name}', {
+      params: { name: Type.String({ maxLength: 20 }) },
+      summary: 'Keeps bytes',
+      gate: 'probe:things:write',
+      limit: 200_000,
+      within: '10m',
+      bodyProblems: { tooLarge: 'file_too_large' },
+      problems: ['file_too_large'],
+      returns: Type.Object({ name: Type.String(), size: Type.Integer() }),
+      status: 201,
+    }),
+    files: raw('/v1/files/{name}', { summary: 'Everything else about a file', gate: 'probe:things:read' }),
+    ticksRate: stream('/v1/rated-ticks', { summary: 'Ticks, not too often', gate: 'probe:things:read', rate: { max: 1, seconds: 60 } }),
+    talkRate: socket('/v1/rated-talk', { summary: 'Talk, not too often', gate: open, rate: { max: 1, seconds: 60 } }),
     talk: socket('/v1/talk', { summary: 'Talk', gate: 'probe:things:read' }),
     closedTalk: socket('/v1/closed-talk', { summary: 'Refuses before it accepts', gate: 'probe:things:read', problems: ['thing_taken'] }),
     slowTalk: socket('/v1/slow-talk', { summary: 'Accepts late', gate: open }),

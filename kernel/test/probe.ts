@@ -10,6 +10,8 @@ export interface ProbeWorld {
   onHeard: (db: Context<typeof probe>['db']) => Promise<void>;
   /** Lets `/v1/slow-talk` go on. */
   readonly gate: PromiseWithResolvers<void>;
+  /** Told how much of an upload has come. */
+  onPiece: (size: number) => void;
   readonly entered: PromiseWithResolvers<void>;
   readonly left: PromiseWithResolvers<void>;
   readonly answer: PromiseWithResolvers<void>;
@@ -20,6 +22,7 @@ export const newWorld = (): ProbeWorld => ({
   heard: [],
   sweep: async () => undefined,
   onHeard: async () => undefined,
+  onPiece: () => undefined,
   gate: Promise.withResolvers(),
   entered: Promise.withResolvers(),
   left: Promise.withResolvers(),
@@ -145,6 +148,35 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
           tickOf: async function* ({ params }) {
             yield { data: params };
           },
+          raw: async ({ request, json, refusal, params }) => {
+            if (params['name'] === 'refused') return refusal(new Error('a secret of the inside'));
+            world.calls.push(`raw ${params['name']}`);
+            return Response.json({
+              given: await (params['name'] === 'any' ? json({ of: 'any' }) : params['name'] === 'json' ? json() : request.text()),
+            });
+          },
+          gated: async ({ caller, request }) => Response.json({ who: caller?.userId, size: (await request.arrayBuffer()).byteLength }),
+          node: ({ res, body, caller }) => {
+            world.calls.push('node');
+            res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ who: caller?.userId, body: body.toString() }));
+          },
+          put: async ({ params, body }) => {
+            world.entered.resolve();
+            let size = 0;
+            for await (const piece of body) {
+              size += (piece as Buffer).length;
+              world.onPiece(size);
+            }
+            return { name: params.name, size };
+          },
+          files: async ({ request }) => new Response(`not a put: ${request.method}`),
+          ticksRate: async function* () {
+            yield { data: 1 };
+          },
+          talkRate: async connection => {
+            connection.accept();
+            connection.close(1000);
+          },
           talk: async (connection, { caller, correlationId }) => {
             connection.accept();
             connection.send({ hello: caller?.userId, correlationId });
@@ -185,10 +217,11 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
   });
 }
 
-/** The probe as a plugin of some vertical: the host treats its pages, scopes and names accordingly. */
+/** The probe as a plugin of some vertical: the host treats its pages, scopes and names accordingly. It has no doors of the platform alone. */
 export function probeOf(vertical: string, world?: ProbeWorld): ReturnType<typeof probePlugin> {
   const plugin = probePlugin(world);
-  return { ...plugin, contract: { ...plugin.contract, base: { ...plugin.contract.base, vertical } } } as unknown as ReturnType<
+  const routes = Object.fromEntries(Object.entries(plugin.contract.routes).filter(([, { door }]) => door !== 'raw' && door !== 'node'));
+  return { ...plugin, contract: { ...plugin.contract, routes, base: { ...plugin.contract.base, vertical } } } as unknown as ReturnType<
     typeof probePlugin
   >;
 }

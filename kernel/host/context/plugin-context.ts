@@ -1,7 +1,16 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AnyContract, type PlatformContext, ProblemError, type ProcessHost, type SigningAuthority } from '@platform/sdk';
+import {
+  type AnyContract,
+  type LimitOptions,
+  type PlatformContext,
+  ProblemError,
+  type ProcessHost,
+  type ProcessLimitOptions,
+  type SigningAuthority,
+} from '@platform/sdk';
 import { TimedCache } from '../../base/cache.ts';
+import { KERNEL_PROBLEMS, kernelProblem, type KernelProblemCode } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { page } from '../../http/paging.ts';
 import { requireVersion } from '../../http/precondition.ts';
@@ -9,7 +18,8 @@ import { cronTimes } from '../../work/cron-times.ts';
 import { reseal } from '../../work/reseal.ts';
 import { secretsPort } from '../../secrets/secrets-port.ts';
 import { locksOf } from '../../storage/lock.ts';
-import { RateLimit } from '../../storage/rate-limit.ts';
+import { ProcessLimit } from '../../storage/limits/process-limit.ts';
+import { RateLimit } from '../../storage/limits/rate-limit.ts';
 import { runtimeConsumer } from '../service/service-consumers.ts';
 import { pluginActions } from './actions/plugin-actions.ts';
 import { Transactions } from './transactions.ts';
@@ -53,7 +63,7 @@ export function pluginContext(parts: PluginContextParts): PlatformContext<AnyCon
     actions: pluginActions(parts, changed => catalog.follow(changed)),
     platform: parts.platform,
     cache: options => new TimedCache(options, () => parts.clock.now().getTime()),
-    limit: options => new RateLimit(parts.kv, manifest.id, parts.log, options),
+    limit: limitsOf(parts),
     lock: locksOf(parts.kv, manifest.id, parts.log),
     files: { directory: name => ownFolder(parts.platform.dataDir, manifest, name) },
     kv: capability(manifest, 'key-value', parts.kv),
@@ -79,6 +89,13 @@ function clientsOf({ manifest, plugin, caller, workloadOf }: PluginContextParts)
       caller.client(workloadOf(callerAt(manifest, contract.base.id as string)), contract.base.id, contract.routes, contract.problems),
     ]),
   ) as never;
+}
+
+function limitsOf({ manifest, kv, log, clock }: PluginContextParts): PlatformContext<AnyContract>['limit'] {
+  return ((options: LimitOptions | ProcessLimitOptions) =>
+    options.counts === 'process'
+      ? new ProcessLimit(options, () => clock.now().getTime())
+      : new RateLimit(kv, manifest.id, log, options)) as PlatformContext<AnyContract>['limit'];
 }
 
 async function resealed(
@@ -108,12 +125,8 @@ async function listen(
 function declaredProblem(manifest: Manifest, code: string, more: ConstructorParameters<typeof ProblemError>[3]): ProblemError {
   const decl = manifest.problems[code];
   if (decl) return new ProblemError(manifest.id, code, decl, more);
-  return new ProblemError(
-    'kernel',
-    'internal',
-    { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
-    { cause: new Error(`${manifest.id} threw the undeclared problem ${code}`) },
-  );
+  if (Object.hasOwn(KERNEL_PROBLEMS, code)) return kernelProblem(code as KernelProblemCode, more);
+  return kernelProblem('internal', { cause: new Error(`${manifest.id} threw the undeclared problem ${code}`) });
 }
 
 /** `<data>/files/{service}`, or a declared one. Names are of a-z, 0-9 and hyphens, so that none leads anywhere else (E002, E062). */

@@ -133,6 +133,7 @@ export class ServiceInstance implements AsyncDisposable {
       tickets: this.#tickets,
       environments: this.#parts.environments,
       metrics: this.#metrics,
+      limit: context.limit,
       answers: new ReplayedAnswers(this.#parts.pool.sql, () => this.#parts.clock.now()),
       originOf: host => this.#parts.platform.publicOrigin(host),
       accepting: () => this.#state === 'started',

@@ -6,10 +6,12 @@ import type { Manifest } from '../../base/manifest.ts';
 import { actionKey } from '../../identity/tokens/scope-name.ts';
 import type { PolicyEngine } from '../../policy/policy-engine.ts';
 import { writeEventStream } from './event-stream.ts';
-import { CORRELATION_HEADER, type Exchange } from './exchange.ts';
+import { CORRELATION_HEADER, type Exchange, parseJson } from './exchange.ts';
+import type { RequestBody } from './request-body.ts';
 import type { Operation } from '../operation.ts';
 import type { Incoming } from '../operation-call.ts';
 import { webRequest, writeResponse } from './web-exchange.ts';
+import type { ProblemResponse } from '../answers/problem-response.ts';
 import { writeAnswer } from '../answers/write-answer.ts';
 
 export type RouteHandler = (...input: never[]) => unknown;
@@ -29,87 +31,105 @@ export interface Entering {
   readonly res: ServerResponse;
   readonly exchange: Exchange;
   readonly mounted: Mounted;
-  readonly incoming: Incoming;
+  readonly operation: Operation;
+  readonly incoming: Incoming & { readonly bytes: RequestBody };
   readonly signal: () => AbortSignal;
   readonly manifest: Manifest;
   readonly engine: PolicyEngine;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The wire form of a failure at this route, logged and counted. */
+  readonly refusal: (thrown: unknown) => ProblemResponse;
 }
 
 const JSON_TYPE = 'application/json';
 
-/** Takes a request through its door. All doors share what comes before (identity, gate, query); they differ in this last step alone. */
+/**
+ * Takes a request through its door. All doors share what comes before (identity, gate, rate, bounds, problems); they differ in this last
+ * step alone.
+ */
 export async function enterDoor(entering: Entering): Promise<void> {
   const { res, exchange, mounted } = entering;
   const { door } = mounted.route;
-  // A request door writes its headers in one piece, this one among them.
-  if (door !== 'request') res.setHeader(CORRELATION_HEADER, exchange.correlationId).setHeader('x-content-type-options', 'nosniff');
-  if (door === 'request') return answerRequest(entering);
+  if (door === 'request' || door === 'upload') return answerRequest(entering);
+  // Those two write their headers in one piece, these among them.
+  res.setHeader(CORRELATION_HEADER, exchange.correlationId).setHeader('x-content-type-options', 'nosniff');
   if (door === 'stream') return writeStream(entering);
   if (door === 'node') return handOver(entering);
   if (door === 'raw') return answerRaw(entering);
   throw kernelProblem('not_found', { detail: 'Connect with a WebSocket upgrade.' });
 }
 
-async function answerRequest({ res, exchange, mounted, incoming }: Entering): Promise<void> {
+async function answerRequest({ res, exchange, mounted, operation, incoming }: Entering): Promise<void> {
   const { req } = exchange;
   requireAcceptable(req, mounted.route);
-  const ran = await (mounted.operation as Operation).run(incoming);
+  const ran = await operation.run(incoming);
   // Page mutations always answer 200 with an object (G-K-18).
   const outgoing = mounted.alias && ran.value === undefined ? { ...ran, status: 200, value: { ok: true } } : ran;
   if (req.method === 'GET' && outgoing.value !== undefined) requireAdmitted(req, outgoing.headers['content-type'] ?? JSON_TYPE);
+  closeUnread(res, req);
   writeAnswer(res, outgoing, exchange.correlationId);
 }
 
-async function writeStream({ res, exchange: { req }, mounted, incoming, clock, log }: Entering): Promise<void> {
+async function writeStream({ res, exchange: { req }, mounted, operation, incoming, clock, log }: Entering): Promise<void> {
   requireAdmitted(req, 'text/event-stream');
-  const request = await (mounted.operation as Operation).open(incoming);
+  const handler = mounted.handler as (request: Request) => AsyncIterable<{ data: unknown }>;
+  const source = await operation.enter(incoming, handler);
   req.socket.setTimeout(0);
-  const source = (mounted.handler as (request: Request) => AsyncIterable<{ data: unknown }>)(request);
   await writeEventStream(res, source, { signal: incoming.signal(), clock }).catch(error => log.warn({ err: error }, 'event stream ended'));
 }
 
-async function handOver({ res, exchange, mounted }: Entering): Promise<void> {
+function handOver({ res, exchange, mounted, operation, incoming }: Entering): Promise<void> {
   const { req, hostname, ip, correlationId, peer } = exchange;
-  const exchanged: NodeExchange = { req, res, hostname, ip, correlationId, peer };
-  await (mounted.handler as (exchange: NodeExchange) => void | Promise<void>)(exchanged);
+  return operation.enter(incoming, async ({ caller }) => {
+    const body = await incoming.bytes.bytes(operation.bounds);
+    const exchanged: NodeExchange = { req, res, body, caller, hostname, ip, correlationId, peer };
+    await (mounted.handler as (exchange: NodeExchange) => void | Promise<void>)(exchanged);
+  });
 }
 
-async function answerRaw({ res, exchange, mounted, incoming, signal, engine, manifest }: Entering): Promise<void> {
-  const { req, hostname, ip, correlationId, tenant, peer } = exchange;
-  const operation = mounted.operation as Operation;
-  const request = await operation.open(incoming);
-  const { caller, targetEnvId, env } = request;
+async function answerRaw(entering: Entering): Promise<void> {
+  const { res, exchange, mounted, operation, incoming, signal, engine, manifest, refusal } = entering;
+  const { hostname, ip, correlationId, tenant, peer } = exchange;
   let asked = false;
-  const response = await (mounted.handler as (exchange: RawExchange) => Promise<Response>)({
-    params: incoming.params,
-    request: webRequest(req, exchange, signal()),
-    hostname,
-    ip,
-    correlationId,
-    tenant,
-    caller,
-    peer,
-    targetEnvId,
-    env,
-    permits: async action => {
-      if (caller === undefined) return false;
-      const identity = await incoming.identity();
-      return engine.allows({
-        identity,
-        action: actionKey(manifest.vertical, action),
-        envId: targetEnvId ?? identity.caller.envId,
-        correlationId,
-      });
-    },
-    once: (body, work) => {
-      asked = true;
-      const { search } = new URL(req.url ?? '/', 'https://internal');
-      return operation.once(req.method ?? '', { ...request, headers: incoming.headers, body: [incoming.params, search, body] }, work);
-    },
+  const response = await operation.enter(incoming, opened => {
+    const { caller, targetEnvId, env } = opened;
+    const request = webRequest(exchange, incoming.bytes, operation.bounds, signal());
+    return (mounted.handler as (exchange: RawExchange) => Promise<Response>)({
+      params: incoming.params,
+      request,
+      json: async ({ of } = {}) => parseJson(new Uint8Array(await request.arrayBuffer()), request.headers.get('content-type') ?? '', of),
+      refusal: thrown => {
+        const { status, headers, body } = refusal(thrown);
+        return new Response(body, { status, headers });
+      },
+      hostname,
+      ip,
+      correlationId,
+      tenant,
+      caller,
+      peer,
+      targetEnvId,
+      env,
+      permits: async action => {
+        if (caller === undefined) return false;
+        const identity = await incoming.identity();
+        return engine.allows({
+          identity,
+          action: actionKey(manifest.vertical, action),
+          envId: targetEnvId ?? identity.caller.envId,
+          correlationId,
+        });
+      },
+      once: (body, work) => {
+        asked = true;
+        const { headers, params } = incoming;
+        return operation.once(exchange.req.method ?? '', { ...opened, headers, body: [params, exchange.url.search, body] }, work);
+      },
+    });
   });
-  if (!asked && response.ok) requireOnce(req, mounted);
+  if (!asked && response.ok) requireOnce(exchange.req, mounted);
+  closeUnread(res, exchange.req);
   await writeResponse(res, response);
 }
 
@@ -120,6 +140,11 @@ function requireOnce({ method, headers }: IncomingMessage, { name, route }: Moun
     throw kernelProblem('answer_invalid', {
       cause: new Error(`${name} says idempotency: '${idempotency}' and did not look at the key: exchange.once is missing`),
     });
+}
+
+/** A body that nobody read would be taken for the next request, and may never end. */
+function closeUnread(res: ServerResponse, req: IncomingMessage): void {
+  if (!req.complete) res.setHeader('connection', 'close');
 }
 
 /** A change is not made when nobody would read its answer. */

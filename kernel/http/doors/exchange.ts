@@ -74,19 +74,13 @@ export function refuseAmbiguous(req: IncomingMessage): void {
     throw kernelProblem('malformed', { detail: 'Exactly one Host header.', headers: { connection: 'close' } });
 }
 
-/** Reads a JSON body of at most `limit` bytes. Anything else is a 4xx that says what to send. */
-export async function readJson(req: IncomingMessage, limit: number): Promise<unknown> {
-  const length = Number(req.headers['content-length'] ?? 0);
-  const tooLarge = () => kernelProblem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
-  if (length > limit) throw tooLarge();
-  if (req.headers['content-length'] === undefined && req.headers['transfer-encoding'] === undefined) return undefined;
-  const body = await bytesOf(req, limit, tooLarge);
+/** A body as JSON, by its media type; nothing at all is `undefined`. Anything else is a 4xx that says what to send. */
+export function parseJson(body: Uint8Array, type: string | undefined, of?: 'any'): unknown {
   if (body.length === 0) return undefined;
-  const type = req.headers['content-type'] ?? '';
-  if (!/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+  if (of !== 'any' && !/^application\/(?:[a-z0-9.+-]+\+)?json\s*(?:;|$)/i.test(type ?? '')) {
     throw kernelProblem('unsupported_media_type', { detail: 'Send application/json.' });
   }
-  const text = body.toString('utf8');
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -110,23 +104,4 @@ function refuseCharacters(errors: readonly FieldFault[]): void {
       extra: { errors },
       detail: 'Text may hold every character but U+0000, and no half of a surrogate pair; errors says where it is.',
     });
-}
-
-/** By its events: an iterator over a request costs as much as the rest of a small one. What comes after the limit is not kept. */
-function bytesOf(req: IncomingMessage, limit: number, tooLarge: () => Error): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const gone = () => reject(new Error('the client went away before the end of its request'));
-    if (req.destroyed) return gone();
-    const chunks: Buffer[] = [];
-    let size = 0;
-    req.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= limit) return void chunks.push(chunk);
-      chunks.length = 0;
-      reject(tooLarge());
-    });
-    req.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    req.once('error', reject);
-    req.once('close', () => req.complete || gone());
-  });
 }

@@ -1,8 +1,10 @@
 import type { Identity, Verifier, VerifyRequest } from '../../identity/tokens/verifier.ts';
 import type { Mounted } from './door.ts';
-import { type Exchange, readJson } from './exchange.ts';
+import { type Exchange, parseJson } from './exchange.ts';
 import type { Incoming } from '../operation-call.ts';
+import { RequestBody } from './request-body.ts';
 import type { StreamTickets } from './stream-tickets.ts';
+import type { Clock } from '../../base/clock.ts';
 
 export interface IncomingOptions {
   readonly service: string;
@@ -12,14 +14,15 @@ export interface IncomingOptions {
   readonly stream?: Mounted;
   readonly verifier: Verifier;
   readonly tickets: StreamTickets;
+  readonly clock: Clock;
   readonly originOf: (host: string) => string;
 }
 
 /** An exchange as an operation takes it; the caller is identified when first asked for, the body read when the gate has been passed. */
 export function incomingOf(
   exchange: Exchange,
-  { service, params, signal, stream, verifier, tickets, originOf }: IncomingOptions,
-): Incoming {
+  { service, params, signal, stream, verifier, tickets, clock, originOf }: IncomingOptions,
+): Incoming & { readonly bytes: RequestBody } {
   const { req, url, peer, tenant, hostname, ip, correlationId } = exchange;
   let identity: Promise<Identity> | undefined;
   // A browser's EventSource cannot send a header; no other door takes a credential from a URL (H-06).
@@ -31,12 +34,14 @@ export function incomingOf(
     ticket !== null && token === null && stream?.operation
       ? tickets.redeem(stream.name, ticket, stream.operation.gateKeys)
       : verifier.verify({ authorization, peer, service, tenantEnvId: tenant.envId, shown: shownAt(exchange, originOf) });
+  const bytes = new RequestBody(req, clock);
   return {
     params,
     query: url.searchParams,
     headers: req.headers as Record<string, string | undefined>,
     identity: () => (identity ??= verify()),
-    body: limit => readJson(req, limit),
+    body: async bounds => parseJson(await bytes.bytes(bounds), req.headers['content-type']),
+    bytes,
     correlationId,
     signal,
     ip,

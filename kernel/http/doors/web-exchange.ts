@@ -1,23 +1,20 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
+import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Exchange } from './exchange.ts';
+import type { BodyBounds, RequestBody } from './request-body.ts';
 
-/** A request in the form of the web, its body streaming. */
-export function webRequest(req: IncomingMessage, exchange: Exchange, signal: AbortSignal): globalThis.Request {
-  const bodied =
-    req.method !== 'GET' &&
-    req.method !== 'HEAD' &&
-    (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined);
+/** A request in the form of the web. */
+export function webRequest({ req, hostname }: Exchange, body: RequestBody, bounds: BodyBounds, signal: AbortSignal): globalThis.Request {
+  const bodied = req.method !== 'GET' && req.method !== 'HEAD' && body.isSent;
   const headers = new Headers();
   for (const [name, value] of Object.entries(req.headers))
     if (value !== undefined && !name.startsWith(':')) headers.set(name, Array.isArray(value) ? value.join(', ') : value);
-  return new globalThis.Request(new URL(req.url ?? '/', `https://${exchange.hostname || 'internal'}`), {
+  return new globalThis.Request(new URL(req.url ?? '/', `https://${hostname || 'internal'}`), {
     method: req.method ?? 'GET',
     headers,
     signal,
-    ...(bodied ? { body: Readable.toWeb(req) as ReadableStream, duplex: 'half' } : {}),
+    ...(bodied ? { body: body.web(bounds), duplex: 'half' } : {}),
   } as RequestInit);
 }
 

@@ -18,9 +18,10 @@ const broken = (change: (draft: Record<string, Record<string, unknown>>) => void
 const lab = (change: (draft: Record<string, Record<string, unknown>>) => void = () => undefined) =>
   broken(draft => {
     Object.assign(draft, { vertical: 'lab', events: {}, pages: {} });
-    for (const [name, route] of Object.entries(draft['routes'] as Record<string, { door: string; options: { emits?: string[] } }>)) {
-      delete route.options.emits;
-      if (route.door === 'raw') delete draft['routes']?.[name];
+    const routes = draft['routes'] as Record<string, { door: string; options: { emits?: string[] } }>;
+    for (const [name, { door, options }] of Object.entries(routes)) {
+      delete options.emits;
+      if (door === 'raw' || door === 'node') delete routes[name];
     }
     change(draft);
   });
@@ -153,6 +154,22 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E045', 'probe.routes.readThing.params.thing_id', broken(draft => delete route(draft, 'readThing').options['params'])],
     ['E046', 'probe.routes.greet.params.id', broken(draft => Object.assign(route(draft).options, { params: { id: {} } }))],
     ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],
+    ['E048', 'probe.routes.put.limit', broken(draft => delete route(draft, 'put').options['limit'])],
+    ['E048', 'probe.routes.put.limit', broken(draft => Object.assign(route(draft, 'put').options, { body: {} }))],
+    ['E048', 'probe.routes.greet.limit', broken(draft => Object.assign(route(draft).options, { limit: 0.5 }))],
+    ['E048', 'probe.routes.put.within', broken(draft => Object.assign(route(draft, 'put').options, { within: '2h' }))],
+    ['E048', 'probe.routes.put.within', broken(draft => Object.assign(route(draft, 'put').options, { within: 'soon' }))],
+    [
+      'E033',
+      'probe.routes.put.bodyProblems',
+      broken(draft => Object.assign(route(draft, 'put').options, { bodyProblems: { tooLarge: 'x' } })),
+    ],
+    ['E049', 'probe.routes.greet.rate', broken(draft => Object.assign(route(draft).options, { rate: { max: 0, seconds: 60 } }))],
+    [
+      'E049',
+      'probe.routes.greet.rate',
+      broken(draft => Object.assign(route(draft).options, { rate: { max: 1, seconds: 60, by: 'caller' } })),
+    ],
     ['E040', 'probe.actions.Probe', broken(draft => Object.assign(draft['actions'] as object, { Probe: { title: 'x' } }))],
     [
       'E041',

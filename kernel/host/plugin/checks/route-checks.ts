@@ -1,4 +1,5 @@
 import type { AnyRoute } from '@platform/sdk';
+import { milliseconds } from '../../../base/clock.ts';
 import type { Manifest } from '../../../base/manifest.ts';
 import { gateActions } from '../../../http/operation.ts';
 import type { AddFinding } from './finding.ts';
@@ -8,7 +9,7 @@ const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
 const UNVERSIONED =
   /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
 
-/** Routes, who may use them, and the actions that they name (E030 to E046). */
+/** Routes, who may use them, and the actions that they name (E030 to E049). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) {
@@ -21,6 +22,8 @@ export function checkRoutes(manifest: Manifest, add: AddFinding): void {
     checkGate(manifest, where, gate, add);
     checkOptions(manifest, where, route, add);
     checkIdempotency(where, route, add);
+    checkBody(manifest, where, route, add);
+    checkRate(where, route, add);
     const key = `${route.method} ${route.path.replaceAll(/\{[^}]+\}/g, '{}')}`;
     if (seen.has(key))
       add('E036', `${where}.path`, `Another route already answers ${route.method} ${route.path}.`, 'Change the path or the method.');
@@ -140,7 +143,40 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
       );
   if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
   if (manifest.vertical !== 'platform' && PLATFORM_DOORS.has(door))
-    add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, stream or socket.');
+    add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, upload, stream or socket.');
+}
+
+const LONGEST_BODY_MS = 3_600_000;
+
+/** How much of a body a route takes, for how long, and what it says to more (E048). */
+function checkBody(manifest: Manifest, where: string, { door, options }: AnyRoute, add: AddFinding): void {
+  const { limit, within, bodyProblems = {}, body } = options;
+  if (door === 'upload' && (limit === undefined || body !== undefined))
+    add('E048', `${where}.limit`, 'An upload takes bytes, so many at most.', 'Write `limit` in bytes, and no `body`.');
+  else if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
+    add('E048', `${where}.limit`, `${String(limit)} is no number of bytes.`, 'Write a whole number above 0.');
+  if (within !== undefined && !isAtMost(within, LONGEST_BODY_MS))
+    add('E048', `${where}.within`, `'${within}' is no time that a body may take.`, "Write it as '30s' or '10m', an hour at most.");
+  for (const code of Object.values(bodyProblems))
+    if (!(code in manifest.problems)) add('E033', `${where}.bodyProblems`, `No problem '${code}'.`, 'Declare it under `problems`.');
+}
+
+/** How often a route may be asked, and by whom it is counted (E049). */
+function checkRate(where: string, { options: { rate, gate } }: AnyRoute, add: AddFinding): void {
+  if (!rate) return;
+  if (![rate.max, rate.seconds].every(given => Number.isInteger(given) && given > 0))
+    add('E049', `${where}.rate`, 'The rate is not so many in so many seconds.', 'Write whole numbers above 0.');
+  if (rate.by === 'caller' && gateActions(gate) === undefined)
+    add('E049', `${where}.rate`, 'A public route has no caller to count by.', "Count by 'address'.");
+}
+
+function isAtMost(duration: string, ms: number): boolean {
+  try {
+    const given = milliseconds(duration);
+    return given > 0 && given <= ms;
+  } catch {
+    return false;
+  }
 }
 
 function checkActions(manifest: Manifest, add: AddFinding): void {

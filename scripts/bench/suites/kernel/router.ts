@@ -1,13 +1,16 @@
 import { createServer, request, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { systemClock } from '@platform/kernel/base/clock';
 import { ServiceApp, type ServiceAppOptions } from '@platform/kernel/http/service-app';
-import { defineContract, get, Type } from '@platform/sdk';
+import { defineContract, get, raw, type RawExchange, Type } from '@platform/sdk';
 import { median, type Row } from '../../row.ts';
 
 const Thing = Type.Object({ id: Type.String(), name: Type.String(), tags: Type.Array(Type.String()), count: Type.Integer() });
 const THING = { id: 'a', name: 'thing', tags: ['x', 'y', 'z'], count: 3 };
 const REQUESTS = 4_000;
 const ROUNDS = 5;
+const PLAIN = '/v1/hello/you';
+const RAW = '/v1/raw/you';
 
 /**
  * What Koa, its router and the doors add to a request, and what more routes add to that: CPU of one process that is server and client, the
@@ -15,15 +18,21 @@ const ROUNDS = 5;
  */
 export async function* routerRows(): AsyncGenerator<Row> {
   const bare: RequestListener = (_, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(THING));
-  const servers = [bare, listenerOf(0), listenerOf(110)];
+  const [few0, many0] = [listenerOf(0), listenerOf(110)];
+  const servers = [
+    { server: bare, path: PLAIN },
+    { server: few0, path: PLAIN },
+    { server: many0, path: PLAIN },
+    { server: few0, path: RAW },
+  ];
   const figures: number[][] = servers.map(() => []);
   for (let round = 0; round <= ROUNDS; round++) {
-    for (const [index, server] of servers.entries()) {
-      const figure = await cpuOf(server);
+    for (const [index, { server, path }] of servers.entries()) {
+      const figure = await cpuOf(server, path);
       if (round > 0) figures[index]?.push(figure);
     }
   }
-  const [alone = 0, few = 0, many = 0] = figures.map(median);
+  const [alone = 0, few = 0, many = 0, raws = 0] = figures.map(median);
   yield {
     name: 'a request through Koa, its router and a door, over plain HTTP, client included',
     value: few,
@@ -35,6 +44,12 @@ export async function* routerRows(): AsyncGenerator<Row> {
     value: many,
     unit: 'CPU µs',
     peer: { name: 'with its own alone', value: few },
+  };
+  yield {
+    name: 'a body through a raw door, read and answered',
+    value: raws,
+    unit: 'CPU µs',
+    peer: { name: 'a request without a body through a request door', value: few },
   };
 }
 
@@ -56,9 +71,12 @@ function listenerOf(others: number): RequestListener {
     routes: {
       ...routes,
       hello: get('/v1/hello/{name}', { params: { name: Type.String() }, summary: 'Say something', gate: open, returns: Thing }),
+      raw: raw('/v1/raw/{name}', { summary: 'Take a body', gate: open }),
     },
   });
-  const mounted = Object.fromEntries(Object.entries(contract.routes).map(([name, route]) => [name, { route, handler: async () => THING }]));
+  const mounted = Object.fromEntries(
+    Object.entries(contract.routes).map(([name, route]) => [name, { route, handler: name === 'raw' ? said : async () => THING }]),
+  );
   const manifest = { ...contract, vertical: 'platform', aliases: {}, hosts: [], env: 'any' };
   const silent = { debug() {}, info() {}, warn() {}, error: console.error };
   const app = new ServiceApp({
@@ -66,20 +84,26 @@ function listenerOf(others: number): RequestListener {
     routes: mounted,
     actions: {},
     log: silent,
+    clock: systemClock,
     accepting: () => true,
     originOf: (host: string) => host,
   } as unknown as ServiceAppOptions);
   return (req, res) => app.handle(req, res);
 }
 
-async function cpuOf(listener: RequestListener): Promise<number> {
+async function said({ request }: RawExchange): Promise<Response> {
+  const given = (await request.json()) as object;
+  return new Response(JSON.stringify({ ...given, ...THING }), { headers: { 'content-type': 'application/json' } });
+}
+
+async function cpuOf(listener: RequestListener, path: string): Promise<number> {
   const server = createServer(listener);
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve);
   });
   const { port } = server.address() as AddressInfo;
   const begun = process.cpuUsage();
-  for (let sent = 0; sent < REQUESTS; sent++) await ask(port);
+  for (let sent = 0; sent < REQUESTS; sent++) await ask(port, path);
   const { user, system } = process.cpuUsage(begun);
   server.closeAllConnections();
   await new Promise<void>(resolve => {
@@ -88,13 +112,15 @@ async function cpuOf(listener: RequestListener): Promise<number> {
   return (user + system) / REQUESTS;
 }
 
-function ask(port: number): Promise<void> {
+function ask(port: number, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    request({ port, host: '127.0.0.1', path: '/v1/hello/you' }, res => {
+    const body = path === RAW ? JSON.stringify(THING) : undefined;
+    const described = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': body.length };
+    request({ port, host: '127.0.0.1', path, method: body === undefined ? 'GET' : 'POST', headers: described }, res => {
       if (res.statusCode !== 200) reject(new Error(`answered ${res.statusCode}`));
       res.resume().once('end', resolve);
     })
       .once('error', reject)
-      .end();
+      .end(body);
   });
 }

@@ -3,6 +3,7 @@ import type { SealedBox, SealedPlace } from '../contract/capabilities.ts';
 import type { AnyContract } from '../contract/contract.ts';
 import type { KeySeeds } from '../contract/key.ts';
 import type { MetricsOf } from './metrics.ts';
+import type { KernelProblemCode } from '../contract/kernel-problems.ts';
 import type { ProblemError } from '../contract/problem.ts';
 import type { TaskQueue } from './work/task-queue.ts';
 import type { EnvironmentRows } from '../data/environment-rows.ts';
@@ -15,7 +16,7 @@ import type { Actions } from '../request/actions.ts';
 import type { Cache, CacheOptions } from './cache.ts';
 import type { Catalog } from './catalog.ts';
 import type { CronTimes } from './work/cron-times.ts';
-import type { Limit, LimitOptions } from './limit.ts';
+import type { Limit, LimitOptions, ProcessLimit, ProcessLimitOptions } from './limit.ts';
 import type { Lock } from './lock.ts';
 import type { Logger } from './logger.ts';
 import type { Policies } from './policies.ts';
@@ -82,7 +83,8 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
   };
   /** A cache of answers of somebody else, on this clock: bounded, by time, one question at a time for a key. */
   cache<V>(options: CacheOptions<V>): Cache<V>;
-  /** A limit on how often something is done, counted for all processes of the service together. */
+  /** A limit on how often something is done, counted for all processes of the service together, or for this one alone. */
+  limit(options: ProcessLimitOptions): ProcessLimit;
   limit(options: LimitOptions): Limit;
   /** One holder for all processes of the service, renewed while it works. */
   readonly lock: Lock;
@@ -106,8 +108,9 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
    * transaction, under the row's lock.
    */
   requireVersion(ifMatch: Request['ifMatch'], version: number): void;
+  /** A problem to throw: one of the contract's, or one that every service can give. */
   problem(
-    code: keyof C['problems'] & string,
+    code: (keyof C['problems'] & string) | KernelProblemCode,
     more?: { detail?: string; cause?: unknown; extra?: Record<string, unknown>; headers?: Record<string, string> },
   ): ProblemError;
   /** Ties a resource to the plugin: released in reverse order when it stops, or when start fails. */

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { AnyContract } from '../contract/contract.ts';
 import type { PayloadOf } from '../data/tx.ts';
 import type { Connection, NodeExchange, RawExchange } from '../request/exchange.ts';
-import type { HandlerResult, Request, RequestOf } from '../request/request.ts';
+import type { HandlerResult, Request, RequestOf, UploadOf } from '../request/request.ts';
 import type { ContextOf } from './platform/platform-context.ts';
 import type { TaskPayload, TaskRun, TasksOf } from './work/task-queue.ts';
 import type { StreamItem, Delivery } from '../request/delivery.ts';
@@ -12,15 +12,17 @@ type Uses = Readonly<Record<string, AnyContract>>;
 type Handler<C extends AnyContract, K extends keyof C['routes']> = C['routes'][K] extends { door: infer D; options: infer O }
   ? D extends 'request'
     ? (request: RequestOf<C, K>) => HandlerResult<O>
-    : D extends 'stream'
-      ? (request: RequestOf<C, K>) => AsyncIterable<StreamItem>
-      : D extends 'socket'
-        ? (connection: Connection, request: Request<Record<string, string>>) => Promise<void>
-        : D extends 'raw'
-          ? (exchange: RawExchange) => Promise<Response>
-          : D extends 'node'
-            ? (exchange: NodeExchange) => void | Promise<void>
-            : (socket: Socket) => void
+    : D extends 'upload'
+      ? (request: UploadOf<C, K>) => HandlerResult<O>
+      : D extends 'stream'
+        ? (request: RequestOf<C, K>) => AsyncIterable<StreamItem>
+        : D extends 'socket'
+          ? (connection: Connection, request: Request<Record<string, string>>) => Promise<void>
+          : D extends 'raw'
+            ? (exchange: RawExchange) => Promise<Response>
+            : D extends 'node'
+              ? (exchange: NodeExchange) => void | Promise<void>
+              : (socket: Socket) => void
   : never;
 
 /** One server-sent event; `data` goes out as JSON. */

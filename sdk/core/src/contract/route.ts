@@ -4,7 +4,17 @@ import type { ErrorForm } from '../error-form.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'ANY';
 export type RouteEnv = 'own' | 'target' | 'any';
-export type Door = 'request' | 'stream' | 'socket' | 'raw' | 'node' | 'listener';
+export type Door = 'request' | 'stream' | 'upload' | 'socket' | 'raw' | 'node' | 'listener';
+
+/** How often a route may be asked. Who asks more is answered 429 `rate_limited` with `Retry-After`, before anything is read (G-K-19). */
+export interface RouteRate {
+  /** How many in one window, over all processes of the service together. */
+  readonly max: number;
+  /** Length of a window; it begins with the first that is counted. */
+  readonly seconds: number;
+  /** Whom it counts: each `address` (of IPv6 each /64), or each `caller`, which a public route has none of. `address` when absent. */
+  readonly by?: 'address' | 'caller';
+}
 
 export type Idempotency = 'kernel' | 'own' | 'secret' | { readonly none: string };
 
@@ -22,8 +32,20 @@ export interface RouteOptions {
   readonly emits?: readonly string[];
   /** Status of a success: 200 with a value, 204 without, unless said otherwise. */
   readonly status?: number;
-  /** Largest body in bytes; 1 MiB when absent (G-K-22). */
+  /**
+   * Largest body in bytes; 1 MiB when absent (G-K-22). It holds at every door: more is 413 `body_too_large`, in the route's own form of
+   * error.
+   */
   readonly limit?: number;
+  /**
+   * How long the whole body may take to come, such as `10m`; `2m` when absent. Nothing may come for 30 s at most. Slower is 408
+   * `body_timeout`.
+   */
+  readonly within?: string;
+  /** Declared problems that take the place of `body_too_large` and `body_timeout`, where the document of the API names its own. */
+  readonly bodyProblems?: { readonly tooLarge?: string; readonly tooSlow?: string };
+  /** How often it may be asked; as often as anybody likes when absent. For what one declaration cannot say there is `ctx.limit`. */
+  readonly rate?: RouteRate;
   /**
    * Which environment a request is about (G-K-11); `request.env` is its id. `own`: the one of `target_env_id`, else the token's. `target`:
    * the one of `target_env_id` alone. Without one both answer 400 `target_env_required`; a mutation in a suspended or archived one is 409.
@@ -81,11 +103,20 @@ export const put = door('PUT', 'request');
 export const del = door('DELETE', 'request');
 /** Server-sent events: the handler is an async generator; heartbeat, back-pressure and abort are the kernel's. */
 export const stream = door('GET', 'stream');
+/**
+ * A PUT of bytes: the handler is a request's in all but its `body`, which is a stream of at most `limit` bytes (that the route must name).
+ * It ends with a thrown problem when too much comes, or too slowly: what was written down so far is to be forgotten then. Between services
+ * an upload has a connection apart from ordinary requests, which wait for none.
+ */
+export const upload = door('PUT', 'upload') as <const P extends string, const O extends RouteOptions & { readonly limit: number }>(
+  path: P,
+  options: O,
+) => RouteDef<'PUT', P, O> & { readonly door: 'upload' };
 /** A WebSocket at `path`. */
 export const socket = door('GET', 'socket');
-/** Web `Request` in, `Response` out, streaming both ways. Platform plugins only. */
+/** Web `Request` in, `Response` out, streaming both ways; the body is held to `limit` and `within` as it is read. Platform plugins only. */
 export const raw = door('ANY', 'raw');
-/** Node's own request and response (oidc-provider needs them). Platform plugins only. */
+/** Node's own request and response (oidc-provider needs them), the body read before them. Platform plugins only. */
 export const node = door('ANY', 'node');
 /** A TCP listener named by `path`. Platform plugins only. */
 export const listener = door('ANY', 'listener');

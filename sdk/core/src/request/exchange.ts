@@ -12,8 +12,13 @@ export interface Connection<In = unknown, Out = unknown> {
   readonly bufferedBytes: number;
 }
 
+/** What a node door is given: who asks has passed the gate, the rate and the limits of its route. */
 export interface NodeExchange {
+  /** Its body has been read: it is in `body`. */
   readonly req: IncomingMessage;
+  /** At most as many bytes as the route's `limit`; none where nothing came. */
+  readonly body: Buffer;
+  readonly caller: Caller | undefined;
   readonly res: ServerResponse;
   readonly hostname: string;
   readonly ip: string;
@@ -21,9 +26,21 @@ export interface NodeExchange {
   /** The verified client certificate of the connection, never a header. */
   readonly peer: { readonly workload: string; readonly thumbprint: string; readonly pem: string } | undefined;
 }
+/** What a raw door is given: who asks has passed the gate and the rate of its route. */
 export interface RawExchange {
   readonly params: Readonly<Record<string, string>>;
+  /** Its body ends with the problem `body_too_large` or `body_timeout` where more comes than the route's `limit`, or too slowly. */
   readonly request: globalThis.Request;
+  /**
+   * The body as a request door reads it: JSON, without U+0000; nothing at all is `undefined`. `of: 'any'` takes it whatever its media type
+   * says.
+   */
+  json(options?: { readonly of?: 'any' }): Promise<unknown>;
+  /**
+   * The answer that the kernel gives to what was thrown: in the service's name and the route's form, logged and counted, and without a word
+   * of what nobody declared. For a door that has to add to it; all others throw.
+   */
+  refusal(thrown: unknown): Response;
   readonly hostname: string;
   readonly ip: string;
   readonly correlationId: string;

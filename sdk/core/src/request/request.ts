@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { AnyContract } from '../contract/contract.ts';
 import type { AnyRoute, PathParams } from '../contract/route.ts';
@@ -75,5 +76,8 @@ export type RequestOf<C extends AnyContract, R extends keyof C['routes']> = Requ
   CallerOf<C, C['routes'][R]['options']['gate']>,
   EnvOf<C, C['routes'][R]['options']>
 >;
+
+/** The request of an upload: its body comes as it is read, at most the route's `limit` of it. */
+export type UploadOf<C extends AnyContract, R extends keyof C['routes']> = Omit<RequestOf<C, R>, 'body'> & { readonly body: Readable };
 
 export type HandlerResult<O> = Promise<ReturnOf<O> | Reply<ReturnOf<O>>>;
