@@ -163,7 +163,7 @@ export class Operation {
   async #answer(request: Request): Promise<Outgoing> {
     const { options } = this.route;
     const answer = await this.#handler(request);
-    if (!SAFE.has(this.route.method) && isPassedOver(request.ifMatch))
+    if (this.route.door === 'request' && !SAFE.has(this.route.method) && isPassedOver(request.ifMatch))
       throw kernelProblem('answer_invalid', {
         cause: new Error(`${this.name} declares ifMatch and did not compare it: ctx.requireVersion is missing`),
       });

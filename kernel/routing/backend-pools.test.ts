@@ -57,6 +57,21 @@ test('H-02 a backend whose certificate was revoked is not talked to, nor on the 
   expect([await ask(), seen.length]).toEqual(['backend_unreachable', 1]);
 });
 
+test('item 9: an upload has a connection apart from ordinary requests, whole or as a stream', async () => {
+  const { port } = await backend(() => undefined);
+  const { pools } = poolsTo(port);
+  const going = new AbortController();
+  const put = (size: number) =>
+    pools
+      .facade(() => ground.caller)
+      .fetch('probe', '/', { method: 'PUT', headers: {}, body: new Uint8Array(size), signal: going.signal })
+      .catch(() => undefined);
+  const sent = [put(10), put(65_537)];
+  await expect.poll(() => pools.figures).toMatchObject({ backend_requests: 1, backend_streams: 1 });
+  going.abort();
+  await Promise.all(sent);
+});
+
 describe('a second try (H-27)', () => {
   const broken = () => backend(socket => socket.destroy());
 

@@ -16,6 +16,9 @@ import { OwnConnections } from './connections/own-connections.ts';
 const INSIDE = ' (workload)';
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
+/** Bodies above it are uploads, which ordinary requests do not wait for; one that streams is one as well. */
+const UPLOAD = 65_536;
+
 /** A connection, and what is to be written on it. */
 interface Taken {
   readonly pool: ConnectionPool;
@@ -120,7 +123,7 @@ export class BackendPools implements AsyncDisposable {
               : body == null
                 ? null
                 : Buffer.from(await new Response(body).arrayBuffer());
-        const long = longPoll === true || headers['accept'] === 'text/event-stream';
+        const long = longPoll === true || headers['accept'] === 'text/event-stream' || (sent instanceof Uint8Array && sent.length > UPLOAD);
         return toResponse(
           await this.request(workloadOf(as), service, { method, path, headers, body: sent, signal, hostname, timeoutMs, long, party, at }),
         );
@@ -217,9 +220,11 @@ export class BackendPools implements AsyncDisposable {
         this.#directory.trust(address);
         return answer;
       } catch (cause) {
-        const given = init.signal?.aborted === true;
+        // The body broke off: whoever made it says why, and the backend is not to blame (GWY-099).
+        const broken = init.body instanceof Readable ? init.body.errored : null;
+        const given = broken !== null || init.signal?.aborted === true;
         pool.takeBack(lease, isUnsendable(cause) ? 'sound' : given ? 'given up' : 'lost', cause);
-        if (given) throw cause;
+        if (given) throw broken ?? cause;
         if (lease.ended)
           throw kernelProblem('no_backend', {
             detail: 'The connection was needed for somebody else. Try again in a moment.',

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
 
 /** Nothing may come for so long. */
 const PIECE_MS = 30_000;
@@ -98,7 +99,7 @@ export class RequestBody {
       req.on('error', () => undefined);
       heard.fail(error);
     };
-    const gone = () => fail(new Error('the client went away before the end of its request'));
+    const gone = () => fail(kernelProblem('malformed', { detail: 'The request ended before its body did.' }));
     const end = () => {
       stop();
       heard.end();

@@ -3,7 +3,7 @@ import { readAlone, replayNonce } from './idempotency.ts';
 
 const JWS = 'Signed by the key of an ACME account (RFC 8555, 6.2), not by a token';
 const OPEN = 'Public by RFC 8555: whoever knows the address may look';
-const acme = { errors: 'acme' } as const;
+const acme = { errors: 'acme', limit: 131_072, within: '15s', bodyProblems: { tooLarge: 'request_too_large' } } as const;
 const named = [
   'malformed_request',
   'bad_signature_algorithm',

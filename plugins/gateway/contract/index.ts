@@ -1,5 +1,5 @@
 import { defineContract, get, Id, post, raw, socket, subscribe, Type } from '@platform/sdk/contract';
-import { delegationRoutes } from './routes/delegation-routes.ts';
+import { delegationRoutes, PROXY_BYTES } from './routes/delegation-routes.ts';
 import { comesToTheSame, logged, readAlone } from './idempotency.ts';
 
 const cookie = 'The session cookie is checked by the gateway itself, before anything else';
@@ -84,10 +84,8 @@ export const gateway = defineContract({
     'delegate:write': { title: 'Ask customers to be acted for', grants: 'admin' },
   },
   problems: {
-    malformed: { status: 400, title: 'The request is malformed', retry: 'never' },
     bad_return_to: { status: 400, title: 'return_to is not a path of the application', retry: 'never' },
     state_mismatch: { status: 400, title: 'This sign-in was not started here, or took too long', retry: 'never' },
-    target_mismatch: { status: 400, title: 'Header and query name different targets', retry: 'never' },
     session_required: { status: 401, title: 'Sign in first', retry: 'never' },
     app_binding_mismatch: { status: 401, title: 'The session belongs to another application', retry: 'never' },
     sign_in_refused: { status: 401, title: 'The sign-in was refused', retry: 'never' },
@@ -98,9 +96,6 @@ export const gateway = defineContract({
     origin_denied: { status: 403, title: 'The request comes from another site', retry: 'never', log: 'warn' },
     csrf_mismatch: { status: 403, title: 'x-bff-csrf does not fit the session', retry: 'never' },
     not_whitelisted: { status: 403, title: 'The application may not call this', retry: 'never' },
-    service_disabled: { status: 403, title: 'The service is disabled for this environment', retry: 'never' },
-    target_denied: { status: 403, title: 'This environment is not open to you', retry: 'never' },
-    policy_denied: { status: 403, title: 'Policy does not allow this', retry: 'never' },
     delegation_not_approved: { status: 403, title: 'The customer has not allowed this, or no longer does', retry: 'never' },
     delegation_refused: { status: 403, title: 'Nobody can be acted for here', retry: 'never' },
     app_unknown: { status: 404, title: 'No application answers on this host', retry: 'never' },
@@ -108,17 +103,10 @@ export const gateway = defineContract({
     action_not_found: { status: 404, title: 'No such action', retry: 'never' },
     delegation_not_found: { status: 404, title: 'No such delegation', retry: 'never' },
     customer_not_found: { status: 404, title: 'No such customer', retry: 'never' },
-    method_not_allowed: { status: 405, title: 'The path does not know this method', retry: 'never' },
-    not_acceptable: { status: 406, title: 'No acceptable representation', retry: 'never' },
     no_live_stream: { status: 409, title: 'The session has no live stream', retry: 'never' },
     too_many_devices: { status: 409, title: 'The session has too many devices', retry: 'never' },
-    body_too_large: { status: 413, title: 'The body is too large', retry: 'never' },
-    too_many_streams: { status: 429, title: 'Too many live connections are open', retry: 'later', log: 'warn' },
-    rate_limited: { status: 429, title: 'Too many requests', retry: 'later' },
-    internal: { status: 500, title: 'Something went wrong on our side', retry: 'later', log: 'error' },
     identity_unavailable: { status: 502, title: 'The identity service did not answer', retry: 'later', log: 'warn' },
     delegator_unavailable: { status: 502, title: 'The gateway cannot act in other environments now', retry: 'later', log: 'warn' },
-    not_ready: { status: 503, title: 'The gateway is not ready', retry: 'later', log: 'warn' },
   },
   events: {},
 
@@ -141,7 +129,7 @@ export const gateway = defineContract({
     signUp: raw('/auth/sign-up', { summary: 'Begin a sign-up', idempotency: readAlone, gate: { public: nobody } }),
     callback: raw('/auth/callback', { summary: 'Finish a sign-in', idempotency: readAlone, gate: { public: nobody } }),
     session: raw('/auth/session', { summary: 'Who is signed in', idempotency: readAlone, gate: { public: cookie } }),
-    signOut: raw('/auth/sign-out', { summary: 'End the session', idempotency: comesToTheSame, gate: { public: cookie } }),
+    signOut: raw('/auth/sign-out', { summary: 'End the session', idempotency: comesToTheSame, gate: { public: cookie }, limit: 1_024 }),
     refresh: raw('/auth/refresh', { summary: 'Renew the tokens of the session', idempotency: comesToTheSame, gate: { public: cookie } }),
     sessions: raw('/v1/auth/sessions', {
       summary: 'List, or end all other, sessions of the caller',
@@ -153,11 +141,28 @@ export const gateway = defineContract({
       summary: 'Call the root of a service',
       idempotency: 'own',
       gate: { public: cookie },
+      limit: PROXY_BYTES,
       hidden: true,
     }),
-    proxy: raw('/proxy/{service}/{*rest}', { summary: 'Call a service', idempotency: 'own', gate: { public: cookie } }),
-    subscription: raw('/subscribe', { summary: 'Live events as a stream', idempotency: readAlone, gate: { public: cookie } }),
-    push: raw('/subscribe/push', { summary: 'Register a device of the session', idempotency: comesToTheSame, gate: { public: cookie } }),
+    proxy: raw('/proxy/{service}/{*rest}', {
+      summary: 'Call a service',
+      idempotency: 'own',
+      gate: { public: cookie },
+      limit: PROXY_BYTES,
+      within: '10m',
+    }),
+    subscription: raw('/subscribe', {
+      summary: 'Live events as a stream',
+      idempotency: readAlone,
+      gate: { public: cookie },
+      limit: 65_536,
+    }),
+    push: raw('/subscribe/push', {
+      summary: 'Register a device of the session',
+      idempotency: comesToTheSame,
+      gate: { public: cookie },
+      limit: 16_384,
+    }),
     pushDevices: post('/v1/internal/push-devices', {
       summary: 'The devices of the live sessions of a person in an environment, with their tokens',
       gate: 'bff:devices:read',
@@ -173,6 +178,7 @@ export const gateway = defineContract({
       summary: "A line for the gateway's log",
       idempotency: logged,
       gate: { public: 'Browsers report faults before anybody is signed in' },
+      limit: 16_384,
     }),
     metrics: get('/metrics', {
       summary: 'What the gateway promises about itself',

@@ -1,4 +1,4 @@
-import { admits, isProblem, ProblemError, problemBody, type RawExchange } from '@platform/sdk';
+import { admits, type ProblemBody, type RawExchange } from '@platform/sdk';
 import type { Apps, Visit } from './apps/apps.ts';
 import type { Ctx } from './context.ts';
 import { failurePage } from './failure-page.ts';
@@ -13,7 +13,6 @@ const ASKED =
 const EXPOSED =
   'etag, location, retry-after, content-disposition, content-range, accept-ranges, idempotent-replay, ratelimit, ratelimit-policy, deprecation, sunset, x-platform-correlation-id';
 const PREFLIGHT_S = '600';
-const STORE_AWAY = /connection is closed|maxretries|command timed out|isn't writeable|ECONN|stream closed/i;
 
 /** A raw door as browsers need it: methods, preflights, CORS for the application's own origin, and refusals it can read. */
 export class Door {
@@ -33,7 +32,7 @@ export class Door {
       try {
         response = await this.#answer(methods, exchange, extra);
       } catch (error) {
-        response = this.#refusal(error, exchange, options.pages ?? false);
+        response = await this.#refusal(error, exchange, options.pages ?? false);
       }
       for (const [name, value] of extra) if (name !== 'set-cookie') response.headers.set(name, value);
       for (const cookie of extra.getSetCookie()) response.headers.append('set-cookie', cookie);
@@ -88,36 +87,12 @@ export class Door {
     return response;
   }
 
-  #refusal(thrown: unknown, exchange: RawExchange, pages: boolean): Response {
-    const problem = this.#named(thrown);
-    if (problem.level === 'error' || problem.cause !== undefined)
-      this.#ctx.log[problem.level]({ code: problem.code, status: problem.status, err: problem.cause ?? problem }, 'request failed');
-    const body = problemBody(problem, exchange.correlationId, this.#ctx.platform.newId());
-    if (pages && exchange.request.headers.get('accept')?.includes('text/html')) {
-      const page = failurePage(body, { appOrigin: this.#apps.originOf(exchange) });
-      return new Response(page.body, { status: problem.status, headers: { ...problem.headers, ...page.headers } });
-    }
-    return new Response(JSON.stringify(body), {
-      status: problem.status,
-      headers: { ...problem.headers, 'content-type': 'application/problem+json; charset=utf-8' },
-    });
-  }
-
-  /** A refusal in the gateway's own name; what nobody expected says nothing. */
-  #named(thrown: unknown): ProblemError {
-    if (!isProblem(thrown))
-      return STORE_AWAY.test(String(thrown))
-        ? this.#ctx.problem('not_ready', { cause: thrown, headers: { 'retry-after': '2' } })
-        : this.#ctx.problem('internal', { cause: thrown });
-    if (thrown.service === 'bff') return thrown;
-    if (thrown.service !== 'kernel') return this.#ctx.problem(thrown.status === 503 ? 'not_ready' : 'internal', { cause: thrown });
-    const { code, status, title, retry, level, detail, cause, extra, headers } = thrown;
-    return new ProblemError(
-      'bff',
-      code,
-      { status, title, retry, log: level },
-      { ...(detail === undefined ? {} : { detail }), cause, extra: { ...extra }, headers: { ...headers } },
-    );
+  /** In the kernel's words, as a page where a person may be looking. */
+  async #refusal(thrown: unknown, exchange: RawExchange, pages: boolean): Promise<Response> {
+    const refused = exchange.refusal(thrown);
+    if (!pages || !exchange.request.headers.get('accept')?.includes('text/html')) return refused;
+    const page = failurePage((await refused.json()) as ProblemBody, { appOrigin: this.#apps.originOf(exchange) });
+    return new Response(page.body, { status: refused.status, headers: { ...Object.fromEntries(refused.headers), ...page.headers } });
   }
 }
 
@@ -128,20 +103,3 @@ export function visitOf({ hostname, tenant, ip, request }: RawExchange): Visit {
 
 export const json = (value: unknown, status = 200): Response =>
   new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json; charset=utf-8' } });
-
-/** A JSON body of at most `limit` bytes; nothing at all is `undefined`. */
-export async function readJson(ctx: Ctx, request: Request, limit: number): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (request.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength;
-    if (size > limit) throw ctx.problem('body_too_large', { detail: `At most ${limit} bytes.`, headers: { connection: 'close' } });
-    chunks.push(chunk);
-  }
-  if (size === 0) return undefined;
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
-  } catch {
-    throw ctx.problem('malformed', { detail: 'The body is not JSON.' });
-  }
-}

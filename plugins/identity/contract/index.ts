@@ -24,6 +24,8 @@ import { comesToTheSame, ofTheProtocol, readAlone, worksOnce } from './idempoten
 const ofName = { name: Type.String({ maxLength: 330 }) };
 
 const hosted = 'A person signs in here; there is no credential yet';
+/** The longest body is the metadata of a client (RFC 7591). */
+const METADATA_BYTES = 65_536;
 const protocol = 'The protocol authenticates its own clients (RFC 6749)';
 const verbs = 'auth:membership:write';
 
@@ -209,6 +211,7 @@ export const identity = defineContract({
       summary: 'OAuth and OpenID Connect',
       idempotency: ofTheProtocol,
       gate: { public: protocol },
+      limit: METADATA_BYTES,
       errors: 'oauth',
       hidden: true,
     }),
@@ -216,6 +219,7 @@ export const identity = defineContract({
       summary: 'The same, authenticated by client certificate',
       idempotency: ofTheProtocol,
       gate: { public: protocol },
+      limit: METADATA_BYTES,
       errors: 'oauth',
       hidden: true,
     }),

@@ -1,8 +1,9 @@
-import { defineContract, get, Id, Page, PageQuery, raw, Type } from '@platform/sdk/contract';
+import { defineContract, get, Id, Page, PageQuery, raw, Type, upload } from '@platform/sdk/contract';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
-import { Integrity, StoredObject, Usage } from './schema.ts';
+import { Integrity, StoredObject, Usage, Written } from './schema.ts';
 
+const MAX_BYTES = 104_857_600;
 const watched = { gate: 'storage:read', env: 'any' } as const;
 
 /** Storage: the bytes of other services, by key (G-STO-01). */
@@ -33,8 +34,30 @@ export const storage = defineContract({
   problems,
   events: {},
   routes: {
+    putObject: upload('/v1/objects/{*key}', {
+      params: { key: Type.String() },
+      summary: 'Write one object',
+      gate: { any: ['storage:objects:read', 'storage:objects:write'] },
+      env: 'any',
+      limit: MAX_BYTES,
+      within: '10m',
+      bodyProblems: { tooLarge: 'object_too_large', tooSlow: 'upload_timeout' },
+      returns: Written,
+      problems: [
+        'key_invalid',
+        'key_denied',
+        'precondition_failed',
+        'object_too_large',
+        'sha256_mismatch',
+        'length_mismatch',
+        'upload_timeout',
+        'too_many_transfers',
+        'storage_full',
+        'bytes_unreachable',
+      ],
+    }),
     objects: raw('/v1/objects/{*key}', {
-      summary: 'Read, write or delete one object',
+      summary: 'Read or delete one object',
       idempotency: { none: 'An object is put under a name that the caller chooses; nothing is posted' },
       gate: { any: ['storage:objects:read', 'storage:objects:write'] },
       env: 'any',

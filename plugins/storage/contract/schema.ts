@@ -35,3 +35,7 @@ export const Integrity = Type.Object({
   next: Type.Union([Type.String(), Type.Null()]),
 });
 export type Integrity = Static<typeof Integrity>;
+
+/** What was written. */
+export const Written = Type.Object({ key: Type.String(), size: Type.Integer(), sha256: Type.String() });
+export type Written = Static<typeof Written>;

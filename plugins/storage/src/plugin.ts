@@ -9,6 +9,7 @@ export default definePlugin(storage, {
     const { incoming, objects, upkeep, inspection } = servicesOf(ctx);
     return {
       routes: {
+        putObject: request => objects.put(request),
         objects: exchange => objects.answer(exchange),
         listObjects: ({ query }) => inspection.list(query),
         usage: () => inspection.usage(),

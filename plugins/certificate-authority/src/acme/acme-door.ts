@@ -33,8 +33,6 @@ export interface Answer {
   readonly body?: object | string;
 }
 
-const MAX_BODY = 131_072;
-const BODY_MS = 15_000;
 const HOST = /^[a-z0-9.-]{1,253}(?::\d{1,5})?$/i;
 
 type Handler<R> = (request: R) => Promise<Answer>;
@@ -165,31 +163,11 @@ export class AcmeDoor {
   async #body(request: globalThis.Request): Promise<unknown> {
     if (!/^application\/jose\+json\s*(?:;|$)/i.test(request.headers.get('content-type') ?? ''))
       throw this.#ctx.problem('not_jose', { detail: 'Send application/jose+json.' });
-    const text = await this.#text(request);
+    const text = await request.text();
     try {
       return JSON.parse(text);
     } catch {
       throw new BadJws('malformed_request', 'The body is no JSON.');
-    }
-  }
-
-  async #text({ body }: globalThis.Request): Promise<string> {
-    if (!body) return '';
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    const reader = body.getReader();
-    const late = setTimeout(() => void reader.cancel().catch(() => undefined), BODY_MS);
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return Buffer.concat(chunks).toString('utf8');
-        size += (value as Uint8Array).length;
-        if (size > MAX_BODY)
-          throw this.#ctx.problem('request_too_large', { detail: `At most ${MAX_BODY} bytes.`, headers: { connection: 'close' } });
-        chunks.push(value as Uint8Array);
-      }
-    } finally {
-      clearTimeout(late);
     }
   }
 

@@ -1,14 +1,12 @@
-import { type RawExchange, SYSTEM } from '@platform/sdk';
+import { type Limit, type RawExchange, SYSTEM } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import { json, type Methods, readJson, visitOf } from '../door.ts';
+import { json, type Methods, visitOf } from '../door.ts';
 import type { Guard } from '../session/guard.ts';
-import { RateLimit } from '../rate-limit.ts';
 import type { SessionRecord } from '../session/session-store.ts';
 import type { DelegationRecord } from './delegation-store.ts';
 import type { DelegationRequest, Delegations } from './delegations.ts';
 import type { Staff } from './staff.ts';
 
-const BODY_LIMIT = 16_384;
 const STARTS_PER_MINUTE = 30;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SCOPES = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/;
@@ -21,12 +19,12 @@ const READ = ['delegate:read', 'delegate:write'];
 export class DelegationEndpoints {
   readonly #ctx: Ctx;
   readonly #parts: { guard: Guard; staff: Staff; delegations: Delegations };
-  readonly #limit: RateLimit;
+  readonly #limit: Limit;
 
   constructor(ctx: Ctx, parts: { guard: Guard; staff: Staff; delegations: Delegations }) {
     this.#ctx = ctx;
     this.#parts = parts;
-    this.#limit = new RateLimit(ctx, 'delegate', STARTS_PER_MINUTE);
+    this.#limit = ctx.limit({ name: 'delegate', max: STARTS_PER_MINUTE, seconds: 60 });
   }
 
   readonly start: Methods = {
@@ -39,7 +37,7 @@ export class DelegationEndpoints {
       await this.#parts.staff.require(session, request.env_id, WRITE);
       // A customer is not asked twice because an answer was lost.
       return exchange.once(request, async () => {
-        await this.#limit.take(session.user_id);
+        await this.#limit.require(session.user_id);
         const { delegation_id, state, expires_at, interval } = await this.#parts.delegations.start(session, request);
         const expires_in = Math.round((Date.parse(expires_at) - this.#ctx.clock.now().getTime()) / 1_000);
         return json({ delegation_id, state, expires_in, interval }, 202);
@@ -85,7 +83,7 @@ export class DelegationEndpoints {
     members: readonly string[],
   ): Promise<{ session: SessionRecord; body: Readonly<Record<string, unknown>> }> {
     const session = await this.#parts.guard.mutation(visitOf(exchange), 'csrf');
-    const body = await readJson(this.#ctx, exchange.request, BODY_LIMIT);
+    const body = await exchange.json({ of: 'any' });
     if (typeof body !== 'object' || body === null || Array.isArray(body)) throw this.#malformed(`Send an object of ${members.join(', ')}.`);
     const unknown = Object.keys(body).find(member => !members.includes(member));
     if (unknown !== undefined) throw this.#malformed(`${unknown.slice(0, 60)} is not a member; send ${members.join(', ')}.`);

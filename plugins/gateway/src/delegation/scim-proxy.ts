@@ -7,7 +7,7 @@ import type { Guard } from '../session/guard.ts';
 import type { ProxyRules } from '../proxy/proxy-rules.ts';
 import type { ServiceEnablement } from '../proxy/service-enablement.ts';
 import type { SessionRecord } from '../session/session-store.ts';
-import { tooLarge, uploadOf } from '../proxy/upload.ts';
+import { uploadOf } from '../proxy/upload.ts';
 import { forwarded, type Upstream } from '../proxy/upstream.ts';
 import { DELEGATOR, type Delegator } from './delegator.ts';
 import type { Staff } from './staff.ts';
@@ -75,24 +75,20 @@ export class ScimProxy {
     const id = params['id'];
     if (id === '.' || id === '..') throw this.#ctx.problem('malformed', { detail: 'The id of a user is not a path.' });
     const own = await delegator.token();
-    const upload = await uploadOf(this.#ctx, request);
-    const response = await upstream
-      .call({
-        service: 'auth',
-        path: `${USERS}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${new URL(request.url).search}`,
-        method: request.method,
-        headers: forwarded(request.headers),
-        bearer: { token: own.token, as: DELEGATOR },
-        correlationId,
-        session,
-        target: envId,
-        hostname,
-        body: upload.body,
-        signal: upload.signal,
-      })
-      .catch(error => {
-        throw upload.exceeded() ? tooLarge(this.#ctx) : error;
-      });
+    const body = await uploadOf(this.#ctx, request);
+    const response = await upstream.call({
+      service: 'auth',
+      path: `${USERS}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${new URL(request.url).search}`,
+      method: request.method,
+      headers: forwarded(request.headers),
+      bearer: { token: own.token, as: DELEGATOR },
+      correlationId,
+      session,
+      target: envId,
+      hostname,
+      body,
+      signal: request.signal,
+    });
     // The delegator was not believed; the session of the person is as good as before.
     if (response.status === 401) {
       await response.body?.cancel();

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Sealed, SealedBox } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import { json, type Methods, readJson, visitOf } from '../door.ts';
+import { json, type Methods, visitOf } from '../door.ts';
 import type { Guard } from '../session/guard.ts';
 import type { SessionRecord } from '../session/session-store.ts';
 import { pushKey } from '../session/push-key.ts';
 
-const BODY_LIMIT = 16_384;
 const MAX_TOKEN = 4_096;
 const MAX_DEVICES = 20;
 const PLATFORMS = ['ios', 'android', 'web'];
@@ -43,7 +42,7 @@ export class PushDevices {
   readonly methods: Methods = {
     POST: async exchange => {
       const session = await this.#guard.mutation(visitOf(exchange), 'origin');
-      const { token, platform, version } = this.#device(await readJson(this.#ctx, exchange.request, BODY_LIMIT));
+      const { token, platform, version } = this.#device(await exchange.json({ of: 'any' }));
       const sealed = this.#box.seal(pushKey(session.session_id_hash), token);
       const device = { push_id: this.#ctx.platform.newId(), platform, app_version: version ?? '', token_enc: sealed };
       const expires = session.absolute_expires_at;

@@ -1,6 +1,6 @@
 import { admits, type RawExchange } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
-import { json, type Methods, readJson, visitOf } from '../door.ts';
+import { json, type Methods, visitOf } from '../door.ts';
 import type { Frame } from './event-channel.ts';
 import type { Guard } from '../session/guard.ts';
 import { type Filters, isTypePattern, Listener, type LiveHub } from './live-hub.ts';
@@ -12,7 +12,6 @@ interface Stream {
 }
 
 const MAX_TYPES = 200;
-const BODY_LIMIT = 65_536;
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' };
 
 /** Live events as server-sent events: one stream per session, a new one takes the place of the old (G-BFF-08). */
@@ -32,7 +31,7 @@ export class Subscriptions {
     GET: exchange => this.#open(exchange),
     POST: async exchange => {
       const stream = this.#streamOf(await this.#guard.mutation(visitOf(exchange), 'origin'));
-      const { types, filters } = this.#wanted(await readJson(this.#ctx, exchange.request, BODY_LIMIT));
+      const { types, filters } = this.#wanted(await exchange.json({ of: 'any' }));
       const { listener } = stream;
       listener.types.clear();
       for (const type of types) listener.types.add(type);

@@ -9,7 +9,7 @@ import {
 } from '@platform/sdk';
 import type { Apps } from '../apps/apps.ts';
 import type { Ctx } from '../context.ts';
-import { json, type Methods, readJson, visitOf } from '../door.ts';
+import { json, type Methods, visitOf } from '../door.ts';
 import type { LiveAccess } from '../live/live-access.ts';
 import type { Guard } from '../session/guard.ts';
 import type { SessionRecord } from '../session/session-store.ts';
@@ -31,8 +31,6 @@ interface Dispatch {
   readonly person: UserCaller;
 }
 
-const BODY_LIMIT = 1_048_576;
-
 /**
  * `POST /bff/action/{action}`: what a service registered as an action, called for the person of the session once policy allows it (GWY-029;
  * G-BFF-06).
@@ -50,7 +48,7 @@ export class ActionDispatch {
 
   async #dispatch(exchange: RawExchange): Promise<Response> {
     const session = await this.#parts.guard.mutation(visitOf(exchange), 'csrf');
-    const { params, targetEnvId } = this.#asked(await readJson(this.#ctx, exchange.request, BODY_LIMIT));
+    const { params, targetEnvId } = this.#asked(await exchange.json({ of: 'any' }));
     const person = await this.#person(session);
     return this.#ctx.actions.send(exchange.params['action'] ?? '', { params, targetEnvId, onBehalfOf: person }, call =>
       this.#forward({ exchange, session, person }, call),

@@ -6,7 +6,7 @@ import { type Methods, visitOf } from '../door.ts';
 import type { Guard } from '../session/guard.ts';
 import type { ProxyRules } from './proxy-rules.ts';
 import type { ServiceEnablement } from './service-enablement.ts';
-import { tooLarge, uploadOf } from './upload.ts';
+import { uploadOf } from './upload.ts';
 import { forwarded, type Upstream } from './upstream.ts';
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -52,7 +52,7 @@ export class ServiceProxy {
     const tenant = target ?? (session.env_id === SYSTEM.envId ? undefined : session.env_id);
     if (tenant !== undefined) await enablement.require(tenant, service);
     const bearer = customer?.bearer ?? (await upstream.bearerFor(session, target, service));
-    const upload = await uploadOf(this.#ctx, request);
+    const body = await uploadOf(this.#ctx, request);
     try {
       return await upstream.call({
         service,
@@ -63,11 +63,10 @@ export class ServiceProxy {
         correlationId: exchange.correlationId,
         session,
         target,
-        body: upload.body,
-        signal: upload.signal,
+        body,
+        signal: request.signal,
       });
     } catch (error) {
-      if (upload.exceeded()) throw tooLarge(this.#ctx);
       // The browser is gone; nobody reads this answer.
       if (request.signal.aborted && !isProblem(error)) throw this.#ctx.problem('malformed', { detail: 'The request was cancelled.' });
       throw error;

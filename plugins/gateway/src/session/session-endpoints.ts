@@ -1,14 +1,12 @@
 import type { RawExchange } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { pkceCookie } from './cookies.ts';
-import { json, type Methods, readJson, visitOf } from '../door.ts';
+import { json, type Methods, visitOf } from '../door.ts';
 import type { Guard } from './guard.ts';
 import type { LiveAccess } from '../live/live-access.ts';
 import type { SessionRecord } from './session-store.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
-
-const BODY_LIMIT = 1_024;
 
 /** What a browser may know of its session and of its person's other ones: never a token (G-BFF-03). */
 export class SessionEndpoints {
@@ -41,7 +39,7 @@ export class SessionEndpoints {
     POST: async (exchange, extra) => {
       const visit = visitOf(exchange);
       const session = await this.#guard.mutation(visit, 'origin');
-      const everywhere = this.#everywhere(await readJson(this.#ctx, exchange.request, BODY_LIMIT));
+      const everywhere = this.#everywhere(await exchange.json({ of: 'any' }));
       extra.append('set-cookie', this.#signIn.clearing(visit));
       extra.append('set-cookie', pkceCookie(''));
       await this.#sessions.signOut(session, { everywhere });

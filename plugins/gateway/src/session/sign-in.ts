@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { RawExchange, Sealed, SealedBox } from '@platform/sdk';
+import { type Limit, networkOf, type RawExchange, type Sealed, type SealedBox } from '@platform/sdk';
 import type { Apps, Visit } from '../apps/apps.ts';
 import type { App } from '../apps/app.ts';
 import type { Ctx } from '../context.ts';
@@ -7,7 +7,6 @@ import { PKCE_COOKIE, pkceCookie, readCookie, SESSION_COOKIE, sessionCookie } fr
 import { visitOf } from '../door.ts';
 import { same } from './guard.ts';
 import { claimsOf, type Issuer, isRefusal, type TokenAnswer } from '../issuer.ts';
-import { RateLimit } from '../rate-limit.ts';
 import { returnPath } from './return-path.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -35,7 +34,7 @@ export class SignIn {
   readonly #issuer: Issuer;
   readonly #sessions: Sessions;
   readonly #box: SealedBox;
-  readonly #limit: RateLimit;
+  readonly #limit: Limit;
 
   constructor(ctx: Ctx, { apps, issuer, sessions }: { apps: Apps; issuer: Issuer; sessions: Sessions }) {
     this.#ctx = ctx;
@@ -43,7 +42,7 @@ export class SignIn {
     this.#issuer = issuer;
     this.#sessions = sessions;
     this.#box = ctx.keys.sessions;
-    this.#limit = new RateLimit(ctx, 'login', SIGN_INS_PER_MINUTE);
+    this.#limit = ctx.limit({ name: 'login', max: SIGN_INS_PER_MINUTE, seconds: 60 });
   }
 
   login(exchange: RawExchange, extra: Headers): Promise<Response> {
@@ -91,7 +90,7 @@ export class SignIn {
 
   async #start(exchange: RawExchange, extra: Headers, more: Record<string, string>): Promise<Response> {
     const visit = visitOf(exchange);
-    await this.#limit.take(visit.ip);
+    await this.#limit.require(networkOf(visit.ip));
     const app = await this.#app(visit);
     const query = new URL(exchange.request.url).searchParams;
     const returnTo = returnPath(query.get('return_to'), this.#apps.originOf(visit));

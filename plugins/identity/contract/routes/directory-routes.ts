@@ -2,6 +2,9 @@ import { del, get, Id, raw, Type } from '@platform/sdk/contract';
 import { OwnAudit } from '../schema/own-audit.ts';
 import { nothingHere } from '../idempotency.ts';
 
+/** The longest request of a directory. */
+export const SCIM_BYTES = 1_048_576;
+
 /** People as directories and administrators keep them, and what this service recorded (G-AUTH-04, G-AUTH-05). */
 export const directoryRoutes = {
   scim: raw('/scim/v2/{*rest}', {
@@ -9,6 +12,7 @@ export const directoryRoutes = {
     idempotency: 'kernel',
     gate: { any: ['scim:read', 'scim:write'] },
     env: 'own',
+    limit: SCIM_BYTES,
     errors: 'scim',
     problems: ['last_administrator', 'own_account', 'realm_not_found', 'weak_password', 'busy'],
     emits: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted', 'platform:auth:session:revoked'],

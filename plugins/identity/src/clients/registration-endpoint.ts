@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { NodeExchange, TokenClaims } from '@platform/sdk';
 import type { Attempts } from '../sign-in/attempts.ts';
 import type { ClientDirectory } from './client-directory.ts';
@@ -13,7 +13,6 @@ import { type ClientRegistration, type Registrar, hashOf, matches, registrationO
 import type { RegisteredClient, RegisteredClients } from './registered-clients.ts';
 import { answerJson } from '../protocol/json-answer.ts';
 
-const LIMIT = 65_536;
 const SCOPE = 'auth:clients:write';
 const FORBIDDEN = ['registration_access_token', 'registration_client_uri', 'client_secret_expires_at', 'client_id_issued_at'];
 
@@ -38,6 +37,8 @@ class Refused extends Error {
   }
 }
 
+type Exchanged = Pick<NodeExchange, 'req' | 'res' | 'body'>;
+
 /**
  * `/oauth/register`: RFC 7591 for whoever holds an initial access token (a workload's own certificate-bound token with
  * `auth:clients:write`, good once), RFC 7592 for the client itself. Over mutual TLS without a token a workload is told the client that it
@@ -53,15 +54,11 @@ export class RegistrationEndpoint {
   }
 
   /** `id` is the rest of the path after `/oauth/register`; `workload` is the peer's, where the certificate counts. */
-  async handle(
-    realm: Realm,
-    id: string,
-    { req, res, peer }: Pick<NodeExchange, 'req' | 'res' | 'peer'>,
-    workload: string | undefined,
-  ): Promise<void> {
+  async handle(realm: Realm, id: string, exchange: Exchanged & Pick<NodeExchange, 'peer'>, workload: string | undefined): Promise<void> {
+    const { res, peer } = exchange;
     try {
-      if (id === '') await this.#register(realm, req, res, peer?.thumbprint, workload);
-      else await this.#manage(realm, decodeURIComponent(id.slice(1)), req, res);
+      if (id === '') await this.#register(realm, exchange, peer?.thumbprint, workload);
+      else await this.#manage(realm, decodeURIComponent(id.slice(1)), exchange);
     } catch (error) {
       if (error instanceof MetadataRefused) return answerJson(res, 400, { error: error.code, error_description: error.message });
       if (error instanceof URIError) return answerJson(res, 401, { error: 'invalid_token' });
@@ -72,30 +69,25 @@ export class RegistrationEndpoint {
     }
   }
 
-  async #register(
-    realm: Realm,
-    req: IncomingMessage,
-    res: ServerResponse,
-    thumbprint: string | undefined,
-    workload: string | undefined,
-  ): Promise<void> {
+  async #register(realm: Realm, exchange: Exchanged, thumbprint: string | undefined, workload: string | undefined): Promise<void> {
+    const { req, res } = exchange;
     if (req.method !== 'POST')
       return answerJson(res, 405, { error: 'invalid_request', error_description: 'POST the metadata' }, { allow: 'POST' });
     const token = bearerOf(req);
-    if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, req, res);
+    if (token === undefined && workload !== undefined) return this.#whoAmI(realm, workload, exchange);
     const { claims: by, registrar } = await this.#initialAccess(token, thumbprint, realm);
     await this.#parts.attempts.register(by.sub);
-    const asked = await jsonOf(req);
+    const asked = jsonOf(exchange);
     const issued = await this.#parts.registration.create(realm.env_id, asked, registrar, tx => this.#spend(tx, realm, by));
     answerJson(res, 201, registrationOf(issued, this.#uriOf(realm, issued.client)));
   }
 
   /** A workload is a client by its certificate already: nothing is stored, and every repeat is told the same (doc2, gateway 6). */
-  async #whoAmI(realm: Realm, workload: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
-    await jsonOf(req);
+  async #whoAmI(realm: Realm, workload: string, exchange: Exchanged): Promise<void> {
+    jsonOf(exchange);
     const client = await this.#parts.directory.find(workload, realm.env_id);
     if (!client) throw new Refused(401, 'invalid_token', `${workload} is no client of this realm`);
-    answerJson(res, 201, client);
+    answerJson(exchange.res, 201, client);
   }
 
   async #initialAccess(
@@ -129,7 +121,8 @@ export class RegistrationEndpoint {
     if (spent.length === 0) throw new Refused(401, 'invalid_token', 'the initial access token was used before; ask for another');
   }
 
-  async #manage(realm: Realm, clientId: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  async #manage(realm: Realm, clientId: string, exchange: Exchanged): Promise<void> {
+    const { req, res } = exchange;
     if (!['GET', 'PUT', 'DELETE'].includes(req.method ?? ''))
       return answerJson(res, 405, { error: 'invalid_request' }, { allow: 'GET, PUT, DELETE' });
     const token = bearerOf(req);
@@ -144,7 +137,7 @@ export class RegistrationEndpoint {
     const shown = (found: RegisteredClient, secret?: string) =>
       answerJson(res, 200, registrationOf({ client: found, secret, registrationToken: token }, this.#uriOf(realm, found)));
     if (req.method === 'GET') return shown(client);
-    const asked = await jsonOf(req);
+    const asked = jsonOf(exchange);
     const invalid = (description: string) => new MetadataRefused('invalid_client_metadata', description);
     for (const member of FORBIDDEN) if (asked[member] !== undefined) throw invalid(`${member} is not the client's to send`);
     if (asked['client_id'] !== clientId) throw invalid('client_id is the one registered');
@@ -162,19 +155,12 @@ export class RegistrationEndpoint {
 
 const bearerOf = (req: IncomingMessage) => /^Bearer ([A-Za-z0-9._~+/=-]{1,12288})$/i.exec(req.headers.authorization ?? '')?.[1];
 
-async function jsonOf(req: IncomingMessage): Promise<Members> {
+function jsonOf({ req, body }: Exchanged): Members {
   if (!/^application\/json\b/i.test(req.headers['content-type'] ?? ''))
     throw new Refused(415, 'invalid_request', 'send the metadata as application/json');
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > LIMIT) throw new Refused(413, 'invalid_request', `the metadata is longer than ${LIMIT} bytes`);
-    chunks.push(chunk);
-  }
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.concat(chunks).toString('utf8'), (name, member: unknown) => {
+    value = JSON.parse(body.toString('utf8'), (name, member: unknown) => {
       if (name.includes('\0') || (typeof member === 'string' && member.includes('\0')))
         throw new Refused(400, 'invalid_client_metadata', 'the metadata holds U+0000');
       return member;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { NodeExchange } from '@platform/sdk';
 import { canonicalScope } from '../access/scope-name.ts';
 
 /** As much as the protocol core reads. */
@@ -15,12 +16,12 @@ export class FormRefused extends Error {
 }
 
 /**
- * The same request with its form read and looked through. The core takes U+0000 for a character like any other, and the database takes it
+ * The same request with its form looked through. The core takes U+0000 for a character like any other, and the database takes it
  * for an error (F-19). Requests without a form are as they were.
  */
-export async function formChecked(req: IncomingMessage): Promise<IncomingMessage> {
+export function formChecked({ req, body: sent }: Pick<NodeExchange, 'req' | 'body'>): IncomingMessage {
   if (req.method !== 'POST' || !/^application\/x-www-form-urlencoded\s*(;|$)/i.test(req.headers['content-type'] ?? '')) return req;
-  const body = await formOf(req);
+  const body = formOf(sent);
   const canonical = canonicalScopes(body);
   // What is read cannot be read again; the core asks for its parts in this way and no other.
   if (canonical !== body) req.headers['content-length'] = String(canonical.length);
@@ -35,19 +36,12 @@ export async function formChecked(req: IncomingMessage): Promise<IncomingMessage
 }
 
 /** The fields of a form that is not the core's. Throws `FormRefused`. */
-export async function formFields(req: IncomingMessage): Promise<URLSearchParams> {
-  return new URLSearchParams((await formOf(req)).toString('utf8'));
+export function formFields(body: Buffer): URLSearchParams {
+  return new URLSearchParams(formOf(body).toString('utf8'));
 }
 
-async function formOf(req: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > LIMIT) throw new FormRefused(413, `at most ${LIMIT} bytes`);
-    chunks.push(chunk);
-  }
-  const body = Buffer.concat(chunks);
+function formOf(body: Buffer): Buffer {
+  if (body.length > LIMIT) throw new FormRefused(413, `at most ${LIMIT} bytes`);
   if (/%00|\0/.test(body.toString('latin1'))) throw new FormRefused(400, 'U+0000 is no character of a parameter');
   return body;
 }

@@ -1,4 +1,4 @@
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BoundedMap, isProblem, type NodeExchange } from '@platform/sdk';
 import Provider, { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { PollPace } from '../approvals/poll-pace.ts';
@@ -116,9 +116,13 @@ export class Protocol {
     if (path === '/oauth/userinfo')
       return userinfo(this.#ctx, { ...this.#parts, issuer: this.#parts.realms.issuer(realm) }, realm, exchange);
     if (url.startsWith('/mtls/') && !MTLS_PATHS.has(path)) return refuse(res, 404, 'not_found', 'nothing of the protocol is here');
-    const req = await formChecked(exchange.req).catch((error: unknown) => error);
-    if (req instanceof FormRefused) return refuse(res, req.status, 'invalid_request', req.message);
-    if (!(req instanceof IncomingMessage)) throw req;
+    let req: IncomingMessage;
+    try {
+      req = formChecked(exchange);
+    } catch (error) {
+      if (error instanceof FormRefused) return refuse(res, error.status, 'invalid_request', error.message);
+      throw error;
+    }
     if (url.startsWith('/mtls/')) {
       // A gateway forwards requests of browsers under its own certificate and adds their token: such a request is not the gateway's own.
       if (req.headers.authorization !== undefined)

@@ -34,20 +34,24 @@ export class RelyingPartyLogout {
   }
 
   /** 204 whether or not there was a session left to end. `workload`: whose certificate it is. */
-  async handle(realm: Realm, { req, res }: NodeExchange, workload: string | undefined): Promise<void> {
+  async handle(realm: Realm, { body, res }: NodeExchange, workload: string | undefined): Promise<void> {
     const refuse = (status: number, error: string, description: string) => {
-      const body = JSON.stringify({ error, error_description: description });
+      const said = JSON.stringify({ error, error_description: description });
       res
         .writeHead(status, {
           'content-type': 'application/json; charset=utf-8',
-          'content-length': Buffer.byteLength(body),
+          'content-length': Buffer.byteLength(said),
           'cache-control': 'no-store',
         })
-        .end(body);
+        .end(said);
     };
-    const form = await formFields(req).catch((error: unknown) => error);
-    if (form instanceof FormRefused) return refuse(form.status, 'invalid_request', form.message);
-    if (!(form instanceof URLSearchParams)) throw form;
+    let form: URLSearchParams;
+    try {
+      form = formFields(body);
+    } catch (error) {
+      if (error instanceof FormRefused) return refuse(error.status, 'invalid_request', error.message);
+      throw error;
+    }
     const clientId = form.get('client_id') ?? '';
     const client = await this.#parts.clients.find(clientId, realm.env_id);
     if (!workload || client?.['tls_client_auth_subject_dn'] !== `CN=m2m-${workload}`)

@@ -1,10 +1,11 @@
 import type { ScimAttribute } from './scim-attribute.ts';
 import type { ScimDocument } from './scim-document.ts';
 import { ScimError } from './scim-error.ts';
+import { SCIM_BYTES } from '../../contract/routes/directory-routes.ts';
 import { commonAttributes, ENTERPRISE, enterpriseAttributes, USER, userAttributes } from './scim-user-schema.ts';
 
 /** Most operations of one bulk request, and bytes of any request. */
-export const BULK = { operations: 100, bytes: 1_048_576 } as const;
+export const BULK = { operations: 100, bytes: SCIM_BYTES } as const;
 
 const CONFIG = 'urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig';
 const RESOURCE_TYPE = 'urn:ietf:params:scim:schemas:core:2.0:ResourceType';

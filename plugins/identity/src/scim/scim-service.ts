@@ -2,7 +2,7 @@ import { ERROR_FORMS, errorBody, isProblem, type RawExchange } from '@platform/s
 import type { Ctx } from '../context.ts';
 import type { Realm, Realms } from '../realms.ts';
 import { type BulkOperation, type BulkOutcome, runBulk } from './scim-bulk.ts';
-import { BULK, discovered, isDiscovery } from './scim-discovery.ts';
+import { discovered, isDiscovery } from './scim-discovery.ts';
 import { projected } from './scim-document.ts';
 import { ScimError } from './scim-error.ts';
 import { readScimQuery, readSearch, type ScimQuery } from './scim-listing.ts';
@@ -137,17 +137,9 @@ export class ScimService {
   async #body(request: Request): Promise<unknown> {
     const type = request.headers.get('content-type') ?? '';
     if (!/^application\/(scim\+)?json\s*(;|$)/i.test(type)) throw new ScimError(415, 'Send application/scim+json.');
-    const tooLarge = () => new ScimError(413, `A request has at most ${BULK.bytes} bytes.`, undefined, { connection: 'close' });
-    if (Number(request.headers.get('content-length') ?? 0) > BULK.bytes) throw tooLarge();
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of request.body ?? []) {
-      size += chunk.length;
-      if (size > BULK.bytes) throw tooLarge();
-      chunks.push(chunk);
-    }
+    const text = await request.text();
     try {
-      return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+      return JSON.parse(text) as unknown;
     } catch {
       throw new ScimError(400, 'The body is not JSON.', 'invalidSyntax');
     }

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { UploadOf } from '@platform/sdk';
+import type { storage } from '../../contract/index.ts';
 import type { Received } from '../blobs/blobs.ts';
 import { isAbsent } from '../blobs/file-blobs.ts';
 import type { StorageContext } from '../context.ts';
 
-export const MAX_BYTES = 104_857_600;
-const QUIET_MS = 30_000;
-const WHOLE_MS = 600_000;
+/** Longer than any upload takes. */
+const LEFT_MS = 1_200_000;
+type Incoming = Pick<UploadOf<typeof storage, 'putObject'>, 'headers' | 'body'>;
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
@@ -25,19 +27,18 @@ export class IncomingBytes {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Throws a problem when too much comes, too little, too slowly, or other bytes than `x-content-sha256` names. */
-  async receive(request: Request): Promise<Received> {
-    const named = request.headers.get('x-content-sha256')?.toLowerCase() ?? null;
-    if (named !== null && !/^[0-9a-f]{64}$/.test(named))
+  /** Throws a problem when less comes than was named, or other bytes than `x-content-sha256` names. */
+  async receive({ headers, body }: Incoming): Promise<Received> {
+    const named = headers['x-content-sha256']?.toLowerCase();
+    if (named !== undefined && !/^[0-9a-f]{64}$/.test(named))
       throw this.#refuse('sha256_mismatch', 'x-content-sha256 is 64 digits of hexadecimal.');
-    const length = request.headers.get('content-length');
-    if (Number(length ?? 0) > MAX_BYTES) throw this.#tooLarge();
+    const length = headers['content-length'];
     const path = join(this.#folder, this.#ctx.platform.newId());
     try {
-      const received = await this.#write(path, request);
-      if (length !== null && Number(length) !== received.size)
+      const received = await this.#write(path, body);
+      if (length !== undefined && Number(length) !== received.size)
         throw this.#refuse('length_mismatch', `Content-Length names ${length} bytes, ${received.size} came.`);
-      if (named !== null && named !== received.sha256)
+      if (named !== undefined && named !== received.sha256)
         throw this.#refuse('sha256_mismatch', `These bytes have the SHA-256 ${received.sha256}.`);
       return received;
     } catch (error) {
@@ -58,56 +59,21 @@ export class IncomingBytes {
       const found = await stat(path).catch(error => {
         if (!isAbsent(error)) throw error;
       });
-      if (found && now - found.mtimeMs > 2 * WHOLE_MS) await this.forget(path);
+      if (found && now - found.mtimeMs > LEFT_MS) await this.forget(path);
     }
   }
 
-  async #write(path: string, { body, signal }: Request): Promise<Received> {
+  async #write(path: string, body: AsyncIterable<Uint8Array>): Promise<Received> {
     await using handle = await open(path, 'wx', 0o600);
     const hash = createHash('sha256');
     let size = 0;
-    if (body) {
-      const reader = (body as ReadableStream<Uint8Array>).getReader();
-      const whole = AbortSignal.any([signal, AbortSignal.timeout(WHOLE_MS)]);
-      try {
-        for (;;) {
-          const { done, value } = await this.#next(reader, whole);
-          if (done) break;
-          size += value.length;
-          if (size > MAX_BYTES) throw this.#tooLarge();
-          hash.update(value);
-          // A plain write may take a part and say so.
-          await handle.appendFile(value);
-        }
-      } catch (error) {
-        await reader.cancel(error).catch(() => undefined);
-        throw error;
-      }
+    for await (const piece of body) {
+      size += piece.length;
+      hash.update(piece);
+      // A plain write may take a part and say so.
+      await handle.appendFile(piece);
     }
     return { path, size, sha256: hash.digest('hex') };
-  }
-
-  async #next(reader: ReadableStreamDefaultReader<Uint8Array>, whole: AbortSignal): Promise<ReadableStreamReadResult<Uint8Array>> {
-    const { promise, reject } = Promise.withResolvers<never>();
-    const slow = () =>
-      reject(
-        this.#ctx.problem('upload_timeout', {
-          detail: `A piece at least every ${QUIET_MS / 1_000} s, all of it in ${WHOLE_MS / 60_000} minutes.`,
-          headers: { connection: 'close' },
-        }),
-      );
-    const timer = setTimeout(slow, QUIET_MS);
-    whole.addEventListener('abort', slow, { once: true });
-    try {
-      return await Promise.race([reader.read(), promise]);
-    } finally {
-      clearTimeout(timer);
-      whole.removeEventListener('abort', slow);
-    }
-  }
-
-  #tooLarge(): Error {
-    return this.#ctx.problem('object_too_large', { detail: `An object has at most ${MAX_BYTES} bytes.`, headers: { connection: 'close' } });
   }
 
   #refuse(code: 'sha256_mismatch' | 'length_mismatch', detail: string): Error {

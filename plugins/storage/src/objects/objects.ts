@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
-import { FairShare, type RawExchange } from '@platform/sdk';
+import { FairShare, type RawExchange, reply, type Reply, type UploadOf } from '@platform/sdk';
+import type { storage } from '../../contract/index.ts';
+import type { Written } from '../../contract/schema.ts';
 import type { Blobs, Span } from '../blobs/blobs.ts';
 import type { StorageContext } from '../context.ts';
 import { rangeOf } from './byte-range.ts';
@@ -45,33 +47,34 @@ export class Objects {
   async answer(exchange: RawExchange): Promise<Response> {
     const { method } = exchange.request;
     if (!METHODS.split(', ').includes(method)) throw this.#ctx.problem('method_refused', { headers: { allow: METHODS } });
-    const addressed = await this.#address(
-      exchange,
-      method === 'GET' || method === 'HEAD' ? 'storage:objects:read' : 'storage:objects:write',
-    );
-    if (method === 'PUT') return this.#put(addressed, exchange.request);
+    const action = method === 'DELETE' ? 'storage:objects:write' : 'storage:objects:read';
+    const addressed = await this.#address(exchange, action, await exchange.permits(action));
     if (method === 'DELETE') return this.#delete(addressed, exchange.request);
     return this.#get(addressed, exchange.request);
   }
 
-  async #address({ params, caller, targetEnvId, permits }: RawExchange, action: string): Promise<Addressed> {
+  /** The key that is asked for, where it is one of the caller's own. */
+  #address({ params, caller, targetEnvId }: Pick<RawExchange, 'params' | 'caller' | 'targetEnvId'>, action: string, permitted: boolean) {
     const key = params['key'] ?? '';
     const fault = faultOf(key);
     if (fault) throw this.#ctx.problem('key_invalid', { detail: fault });
-    if (!(await permits(action))) throw this.#ctx.problem('key_denied', { detail: `This workload lacks ${action}.` });
+    if (!permitted) throw this.#ctx.problem('key_denied', { detail: `This workload lacks ${action}.` });
     const owner = prefixOf(caller, targetEnvId);
     if (owner === undefined)
       throw this.#ctx.problem('key_denied', {
         detail: 'Objects are for workloads; those of a vertical name the environment in target_env_id.',
       });
     if (!key.startsWith(owner)) throw this.#ctx.problem('key_denied', { detail: `The keys of this caller begin with ${owner}` });
-    return { key, owner: owner.slice(0, -1), envId: targetEnvId ?? null };
+    return { key, owner: owner.slice(0, -1), envId: targetEnvId ?? null } satisfies Addressed;
   }
 
-  async #put({ key, owner, envId }: Addressed, request: Request): Promise<Response> {
-    const conditions = conditionsOf(request.headers);
+  async put(request: UploadOf<typeof storage, 'putObject'>): Promise<Reply<Written>> {
+    const { caller, headers } = request;
+    const permitted = await this.#ctx.policy.allows(caller, 'storage:objects:write');
+    const { key, owner, envId } = this.#address(request, 'storage:objects:write', permitted);
+    const conditions = conditionsOf(name => headers[name]);
     // Asked before a byte is read, and again when it counts.
-    if (!allowsChange(conditions, tagOf(await this.#row(key)))) throw this.#unmet(true);
+    if (!allowsChange(conditions, tagOf(await this.#row(key)))) throw this.#unmet();
     using _ = this.#place(owner);
     const received = await this.#incoming.receive(request);
     const blobId = this.#ctx.platform.newId();
@@ -81,7 +84,7 @@ export class Objects {
       await this.#incoming.forget(received.path);
       throw this.#unreachable(cause);
     }
-    const type = request.headers.get('content-type') ?? '';
+    const type = headers['content-type'] ?? '';
     const now = this.#ctx.clock.now();
     const row = {
       env_id: envId,
@@ -102,10 +105,10 @@ export class Objects {
     if (before === 'unmet') {
       // Nobody knows these bytes. Where this fails the sweep finds them.
       await this.#blobs.delete(blobId).catch(err => this.#ctx.log.warn({ err }, 'bytes of a refused write are left to the sweep'));
-      throw this.#unmet(false);
+      throw this.#unmet();
     }
     const answer = { key, size: received.size, sha256: received.sha256 };
-    return Response.json(answer, {
+    return reply(answer, {
       status: before === 'made' ? 201 : 200,
       headers: { etag: etagOf(received.sha256), 'x-content-sha256': received.sha256 },
     });
@@ -115,9 +118,12 @@ export class Objects {
     const row = await this.#row(key);
     if (!row) throw this.#absent(key);
     const tag = etagOf(row.sha256);
-    const status = readStatus(conditionsOf(headers), tag);
+    const status = readStatus(
+      conditionsOf(name => headers.get(name)),
+      tag,
+    );
     const told = { etag: tag, 'last-modified': new Date(row.updated_at).toUTCString(), 'cache-control': 'private, no-cache' };
-    if (status === 412) throw this.#unmet(false);
+    if (status === 412) throw this.#unmet();
     if (status === 304) return new Response(null, { status: 304, headers: told });
     const ifRange = headers.get('if-range');
     const range = ifRange === null || ifRange === tag ? rangeOf(headers.get('range'), row.size) : 'whole';
@@ -176,14 +182,14 @@ export class Objects {
   }
 
   async #delete({ key }: Addressed, { headers }: Request): Promise<Response> {
-    const conditions = conditionsOf(headers);
+    const conditions = conditionsOf(name => headers.get(name));
     const met = await this.#ctx.db.tx(async ({ sql }) => {
       const [found] = await sql<Row[]>`select blob_id, size, sha256, content_type, updated_at from objects where key = ${key} for update`;
       if (conditions.ifMatch !== null && !allowsChange(conditions, tagOf(found))) return false;
       if (found) await sql`delete from objects where key = ${key}`;
       return true;
     });
-    if (!met) throw this.#unmet(false);
+    if (!met) throw this.#unmet();
     return new Response(null, { status: 204 });
   }
 
@@ -202,10 +208,9 @@ export class Objects {
     return place;
   }
 
-  #unmet(unread: boolean): Error {
+  #unmet(): Error {
     return this.#ctx.problem('precondition_failed', {
       detail: 'Read the object again; If-Match and If-None-Match take the entity tags that were answered.',
-      headers: unread ? { connection: 'close' } : {},
     });
   }
 

@@ -4,9 +4,9 @@ export interface Conditions {
   readonly ifNoneMatch: string | null;
 }
 
-export const conditionsOf = (headers: Headers): Conditions => ({
-  ifMatch: headers.get('if-match'),
-  ifNoneMatch: headers.get('if-none-match'),
+export const conditionsOf = (header: (name: string) => string | null | undefined): Conditions => ({
+  ifMatch: header('if-match') ?? null,
+  ifNoneMatch: header('if-none-match') ?? null,
 });
 export const etagOf = (sha256: string): string => `"${sha256}"`;
 
