@@ -26,6 +26,7 @@ import {
 const ofThing = { thing_id: Type.String({ pattern: '^[A-Za-z0-9/-]{1,40}$' }) };
 const Thing = Type.Object({ thing_id: Type.String(), name: Type.String(), kind: Type.String(), version: Type.Integer() });
 const open = { public: 'Nothing here is a secret' } as const;
+const nothing = { none: 'Nothing is made here' } as const;
 const repeated = { none: 'It always fails' } as const;
 
 export const probe = defineContract({
@@ -166,15 +167,17 @@ export const probe = defineContract({
     /** Doors whose handlers see the bytes of a request: each answers what it was given. */
     raw: raw('/v1/raw/{name}', {
       summary: 'Takes anything',
+      idempotency: nothing,
       gate: open,
       limit: 64,
       within: '1m',
       rate: { max: 8, seconds: 60 },
       errors: 'scim',
     }),
-    gated: raw('/v1/gated', { summary: 'Takes anything of a reader', gate: 'probe:things:read' }),
+    gated: raw('/v1/gated', { summary: 'Takes anything of a reader', idempotency: nothing, gate: 'probe:things:read' }),
     node: node('/v1/node/{*rest}', {
       summary: 'Takes the exchange of Node',
+      idempotency: nothing,
       gate: 'probe:things:read',
       limit: 64,
       rate: { max: 6, seconds: 60, by: 'caller' },
@@ -191,7 +194,7 @@ export const probe = defineContract({
       returns: Type.Object({ name: Type.String(), size: Type.Integer() }),
       status: 201,
     }),
-    files: raw('/v1/files/{name}', { summary: 'Everything else about a file', gate: 'probe:things:read' }),
+    files: raw('/v1/files/{name}', { summary: 'Everything else about a file', idempotency: nothing, gate: 'probe:things:read' }),
     ticksRate: stream('/v1/rated-ticks', { summary: 'Ticks, not too often', gate: 'probe:things:read', rate: { max: 1, seconds: 60 } }),
     talkRate: socket('/v1/rated-talk', { summary: 'Talk, not too often', gate: open, rate: { max: 1, seconds: 60 } }),
     talk: socket('/v1/talk', { summary: 'Talk', gate: 'probe:things:read' }),

@@ -9,7 +9,7 @@ const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
 const UNVERSIONED =
   /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
 
-/** Routes, who may use them, and the actions that they name (E030 to E049). */
+/** Routes, who may use them, and the actions that they name (E030 to E049, E062). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) {
@@ -148,26 +148,26 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
 
 const LONGEST_BODY_MS = 3_600_000;
 
-/** How much of a body a route takes, for how long, and what it says to more (E048). */
+/** How much of a body a route takes, for how long, and what it says to more (E049). */
 function checkBody(manifest: Manifest, where: string, { door, options }: AnyRoute, add: AddFinding): void {
   const { limit, within, bodyProblems = {}, body } = options;
   if (door === 'upload' && (limit === undefined || body !== undefined))
-    add('E048', `${where}.limit`, 'An upload takes bytes, so many at most.', 'Write `limit` in bytes, and no `body`.');
+    add('E049', `${where}.limit`, 'An upload takes bytes, so many at most.', 'Write `limit` in bytes, and no `body`.');
   else if (limit !== undefined && !(Number.isInteger(limit) && limit > 0))
-    add('E048', `${where}.limit`, `${String(limit)} is no number of bytes.`, 'Write a whole number above 0.');
+    add('E049', `${where}.limit`, `${String(limit)} is no number of bytes.`, 'Write a whole number above 0.');
   if (within !== undefined && !isAtMost(within, LONGEST_BODY_MS))
-    add('E048', `${where}.within`, `'${within}' is no time that a body may take.`, "Write it as '30s' or '10m', an hour at most.");
+    add('E049', `${where}.within`, `'${within}' is no time that a body may take.`, "Write it as '30s' or '10m', an hour at most.");
   for (const code of Object.values(bodyProblems))
     if (!(code in manifest.problems)) add('E033', `${where}.bodyProblems`, `No problem '${code}'.`, 'Declare it under `problems`.');
 }
 
-/** How often a route may be asked, and by whom it is counted (E049). */
+/** How often a route may be asked, and by whom it is counted (E062). */
 function checkRate(where: string, { options: { rate, gate } }: AnyRoute, add: AddFinding): void {
   if (!rate) return;
   if (![rate.max, rate.seconds].every(given => Number.isInteger(given) && given > 0))
-    add('E049', `${where}.rate`, 'The rate is not so many in so many seconds.', 'Write whole numbers above 0.');
+    add('E062', `${where}.rate`, 'The rate is not so many in so many seconds.', 'Write whole numbers above 0.');
   if (rate.by === 'caller' && gateActions(gate) === undefined)
-    add('E049', `${where}.rate`, 'A public route has no caller to count by.', "Count by 'address'.");
+    add('E062', `${where}.rate`, 'A public route has no caller to count by.', "Count by 'address'.");
 }
 
 function isAtMost(duration: string, ms: number): boolean {
