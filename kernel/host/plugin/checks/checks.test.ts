@@ -164,9 +164,9 @@ describe('each fault has its number, its place, what is wrong and what to do', (
       'probe.routes.put.bodyProblems',
       broken(draft => Object.assign(route(draft, 'put').options, { bodyProblems: { tooLarge: 'x' } })),
     ],
-    ['E062', 'probe.routes.greet.rate', broken(draft => Object.assign(route(draft).options, { rate: { max: 0, seconds: 60 } }))],
+    ['E063', 'probe.routes.greet.rate', broken(draft => Object.assign(route(draft).options, { rate: { max: 0, seconds: 60 } }))],
     [
-      'E049',
+      'E063',
       'probe.routes.greet.rate',
       broken(draft => Object.assign(route(draft).options, { rate: { max: 1, seconds: 60, by: 'caller' } })),
     ],

@@ -9,7 +9,7 @@ const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
 const UNVERSIONED =
   /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
 
-/** Routes, who may use them, and the actions that they name (E030 to E049, E062). */
+/** Routes, who may use them, and the actions that they name (E030 to E049, E063). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) {
@@ -161,13 +161,13 @@ function checkBody(manifest: Manifest, where: string, { door, options }: AnyRout
     if (!(code in manifest.problems)) add('E033', `${where}.bodyProblems`, `No problem '${code}'.`, 'Declare it under `problems`.');
 }
 
-/** How often a route may be asked, and by whom it is counted (E062). */
+/** How often a route may be asked, and by whom it is counted (E063). */
 function checkRate(where: string, { options: { rate, gate } }: AnyRoute, add: AddFinding): void {
   if (!rate) return;
   if (![rate.max, rate.seconds].every(given => Number.isInteger(given) && given > 0))
-    add('E062', `${where}.rate`, 'The rate is not so many in so many seconds.', 'Write whole numbers above 0.');
+    add('E063', `${where}.rate`, 'The rate is not so many in so many seconds.', 'Write whole numbers above 0.');
   if (rate.by === 'caller' && gateActions(gate) === undefined)
-    add('E062', `${where}.rate`, 'A public route has no caller to count by.', "Count by 'address'.");
+    add('E063', `${where}.rate`, 'A public route has no caller to count by.', "Count by 'address'.");
 }
 
 function isAtMost(duration: string, ms: number): boolean {
