@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { registry } from '@platform/registry/contract';
-import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import { type Sealed, SYSTEM } from '@platform/sdk';
-import { as } from '@platform/testing';
+import { as, SealedBox } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Installed, Setup } from '../contract/schema/instance.ts';
 import type { Listing } from '../contract/schema/listing.ts';

@@ -1,6 +1,5 @@
-import { manifestOf } from '@platform/kernel/base/manifest';
 import { registry } from '@platform/registry/contract';
-import { as, type Persona } from '@platform/testing';
+import { as, manifestOf, type Persona } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { appStore } from '../contract/index.ts';
 import type { Listing, NewListing } from '../contract/schema/listing.ts';

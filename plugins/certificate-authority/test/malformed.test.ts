@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readCsr, BadCsr } from '@platform/kernel/identity/certificates/authority';
+import { readCsr, BadCsr } from '@platform/testing';
 import { BadJws, readBytes, readJws, readKey, verifyJws } from '../src/acme/signed-request.ts';
 import { thumbprintOfChain } from '../src/record/log-verification.ts';
 import { AcmeAgent, csrFor, jwkOf, keyPair, signedBody } from './fixtures/acme-agent.ts';

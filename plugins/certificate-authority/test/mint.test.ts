@@ -1,9 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openAuthority } from '@platform/kernel/identity/certificates/trust-anchors';
 import { EnrollmentSecret, type Operator } from '@platform/sdk';
-import { as } from '@platform/testing';
+import { as, openAuthority } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import command from '../src/commands/ca-command.ts';
 import { csrOf, stolenCsr, World } from './fixtures/world.ts';

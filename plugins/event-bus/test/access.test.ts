@@ -1,7 +1,6 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { PolicyStore } from '@platform/kernel/test/policy-store';
 import type { AnyRoute } from '@platform/sdk';
-import { as, type BootedHost, openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
+import { as, type BootedHost, eventually, openTestStores, type Persona, type TestStores, TokenMint } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventBus } from '../contract/index.ts';
 import { EventSource } from './fixtures/event-source.ts';

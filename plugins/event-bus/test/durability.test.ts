@@ -1,5 +1,4 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { loseKeyValue, openTestStores, type TestStores } from '@platform/testing';
+import { eventually, loseKeyValue, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { leaveBehind } from './fixtures/left-behind.ts';
 import { newEnv, RunningBus, workload } from './fixtures/running-bus.ts';

@@ -1,10 +1,7 @@
-import type { Manifest } from '@platform/kernel/base/manifest';
-import { manifestOf } from '@platform/kernel/base/manifest';
 import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { registry } from '@platform/registry/contract';
 import { event, Type } from '@platform/sdk/contract';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, type Manifest, manifestOf, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { eventBus } from '../contract/index.ts';
 import { newEnv, refusal, RunningBus, workload } from './fixtures/running-bus.ts';

@@ -1,6 +1,4 @@
-import { newId } from '@platform/kernel/base/ids';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, newId, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { Inbox } from '../src/inbox/inbox.ts';
 import { rowOf } from './fixtures/left-behind.ts';

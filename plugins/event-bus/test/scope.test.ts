@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { AnyRoute } from '@platform/sdk';
 import { expect, test } from 'vitest';
-import { manifestOf } from '@platform/kernel/base/manifest';
+import { manifestOf } from '@platform/testing';
 import { eventBus } from '../contract/index.ts';
 
 /*

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { manifestOf } from '@platform/kernel/base/manifest';
 import { readSettings } from '@platform/kernel/host/boot/settings';
 import { SYSTEM } from '@platform/sdk';
-import { as, boot, type BootedHost, describeConformance } from '@platform/testing';
+import { as, boot, type BootedHost, describeConformance, manifestOf } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gateway } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';

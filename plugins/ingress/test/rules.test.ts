@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { TimedCache } from '@platform/kernel/base/cache';
 import type { CacheOptions } from '@platform/sdk';
-import { ManualClock } from '@platform/kernel/base/clock';
 import { describe, expect, test } from 'vitest';
+import { TimedCache, ManualClock } from '@platform/testing';
 import { HostMappings, type Mapping } from '../src/host-mappings.ts';
 import { backendHeaders, correlationOf, refusalOf } from '../src/request-headers.ts';
 

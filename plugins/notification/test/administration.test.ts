@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from '@platform/kernel/base/ids';
-import { SealedBox } from '@platform/kernel/secrets/sealed-box';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as, type Persona } from '@platform/testing';
+import { as, eventually, newId, type Persona, SealedBox } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentPurpose } from '../src/messages/content.ts';
 import { MailServer } from './fixtures/mail-server.ts';

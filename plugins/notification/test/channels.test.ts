@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from '@platform/kernel/base/ids';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as } from '@platform/testing';
+import { as, eventually, newId } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Logger } from '@platform/sdk';
 import type { GatewaySettings, Outgoing } from '../src/adapters/adapter.ts';

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import type { CrashInput } from './fixtures/crash-child.ts';
 import { MailServer } from './fixtures/mail-server.ts';
 import { keyIn, World } from './fixtures/world.ts';

@@ -1,9 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { newId } from '@platform/kernel/base/ids';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as } from '@platform/testing';
+import { as, eventually, newId } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MailServer } from './fixtures/mail-server.ts';
 import { RelayServer } from './fixtures/relay-server.ts';

@@ -1,5 +1,4 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as } from '@platform/testing';
+import { as, eventually } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { World } from './fixtures/world.ts';
 

@@ -1,5 +1,5 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { notification } from '../contract/index.ts';
 import { World } from './fixtures/world.ts';
 

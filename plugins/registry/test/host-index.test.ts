@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { readRecord } from '@platform/kernel/storage/process-record';
-import { as, boot, type BootedHost, cacheOn } from '@platform/testing';
+import { as, boot, type BootedHost, cacheOn, readRecord } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { registry } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';

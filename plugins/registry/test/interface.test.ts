@@ -1,5 +1,5 @@
-import { newId } from '@platform/kernel/base/ids';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '@platform/testing';
 import { refusal, World } from './fixtures/world.ts';
 
 /** G-SYS-15, word for word. */

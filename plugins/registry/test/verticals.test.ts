@@ -1,6 +1,5 @@
 import { SYSTEM } from '@platform/sdk';
-import { as, type Persona } from '@platform/testing';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { as, eventually, type Persona } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { registration, retail } from './fixtures/registration.ts';
 import { refusal, World } from './fixtures/world.ts';

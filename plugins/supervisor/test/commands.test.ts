@@ -2,9 +2,8 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Operator, PlatformCommand } from '@platform/sdk';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import alerts from '../src/cli/alerts-command.ts';
 import logs from '../src/cli/logs-command.ts';
 import machines from '../src/cli/machines-command.ts';

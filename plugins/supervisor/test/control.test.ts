@@ -1,7 +1,6 @@
 import type { ControlAnswer } from '@platform/sdk';
-import { as, openTestStores, type TestStores } from '@platform/testing';
+import { as, eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { supervisor } from '../contract/index.ts';
 import { admitsUser } from '../src/control/control-channel.ts';
 import { catalogLine, service } from './fixtures/machine-box.ts';

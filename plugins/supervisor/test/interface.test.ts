@@ -1,9 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { as, openTestStores, type Persona, type TestStores } from '@platform/testing';
+import { as, eventually, openTestStores, type Persona, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { supervisor } from '../contract/index.ts';
 import { service } from './fixtures/machine-box.ts';
 import { operator, refusal, World } from './fixtures/world.ts';

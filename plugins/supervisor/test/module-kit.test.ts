@@ -2,11 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { connectKeyValue, openTestStores, type TestStores } from '@platform/testing';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { keyValuePort } from '@platform/kernel/host/service/key-value-port';
-import { connectKeyValue } from '@platform/kernel/storage/key-value';
 import { variablesOf } from '../src/machines/environment-file.ts';
 import { HostSamples } from '../src/machines/host-samples.ts';
 import { ModuleKitProvisioner } from '../src/machines/module-kit-provisioner.ts';

@@ -1,7 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
-import { as, openTestStores, type TestStores } from '@platform/testing';
+import { as, eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { catalogLine, type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 

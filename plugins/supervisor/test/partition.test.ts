@@ -1,9 +1,7 @@
-import { openTestStores, type TestStores } from '@platform/testing';
+import { connectKeyValue, eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { keyValuePort, directoryStore } from '@platform/kernel/host/service/key-value-port';
 import { Directory } from '@platform/kernel/routing/directory';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { connectKeyValue } from '@platform/kernel/storage/key-value';
 import { CuttingProxy } from '../../../sdk/testing/servers/cutting-proxy.ts';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnrollmentSecret, sealedEnrollment } from '@platform/sdk';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { World } from './fixtures/world.ts';
 

@@ -1,6 +1,5 @@
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import type { UpgradeProgress } from '../contract/schema/instance.ts';
 import { type BoxedProcess, HEALTHY, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';

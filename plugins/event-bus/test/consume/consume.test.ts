@@ -1,5 +1,4 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { newEnv, person, refusal, RunningBus, workload } from '../fixtures/running-bus.ts';
 

@@ -1,8 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { newId } from '@platform/kernel/base/ids';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
-import { openTestStores, servicePool, type TestStores } from '@platform/testing';
+import { eventually, newId, openTestStores, type PostgresPool, servicePool, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { InboxGroup, keyOf } from '../../src/inbox/inbox-group.ts';
 import { Inbox } from '../../src/inbox/inbox.ts';

@@ -1,8 +1,5 @@
-import { newId } from '@platform/kernel/base/ids';
-import { manifestOf } from '@platform/kernel/base/manifest';
 import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
-import { as, openTestStores, type TestStores } from '@platform/testing';
+import { as, eventually, manifestOf, newId, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventBus } from '../../contract/index.ts';
 import { Inbox } from '../../src/inbox/inbox.ts';

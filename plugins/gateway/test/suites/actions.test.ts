@@ -1,9 +1,8 @@
 import { eventBus } from '@platform/event-bus/contract';
 import busPlugin from '@platform/event-bus/plugin';
-import { manifestOf } from '@platform/kernel/base/manifest';
 import { operatorActions } from '@platform/kernel/host/operator-actions';
 import { SYSTEM } from '@platform/sdk';
-import { as, boot, type BootedHost } from '@platform/testing';
+import { as, boot, type BootedHost, manifestOf } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { lending } from '../../../../e2e/verticals/lending/contract/index.ts';
 import { PERSON } from '../fixtures/fake-identity.ts';

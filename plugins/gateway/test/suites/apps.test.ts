@@ -1,6 +1,6 @@
 import { SYSTEM } from '@platform/sdk';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { PERSON } from '../fixtures/fake-identity.ts';
 import { codeOf, cookieOf, ENV, type Tenant, type World } from '../fixtures/world.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint, decodeProtectedHeader, importJWK, jwtVerify } from 'jose';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { PERSON } from '../fixtures/fake-identity.ts';
 import { type AskOptions, type Browser, codeOf, ENV, type World } from '../fixtures/world.ts';
 

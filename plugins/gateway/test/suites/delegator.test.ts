@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { gateway } from '../../contract/index.ts';
 import { type Browser, codeOf, ENV, type World } from '../fixtures/world.ts';
 

@@ -1,6 +1,6 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { type Browser, codeOf, ENV, type World } from '../fixtures/world.ts';
 
 /** Calls into an environment, the own one or another. */

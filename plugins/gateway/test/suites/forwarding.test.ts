@@ -1,5 +1,5 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { APP, type AskOptions, type Browser, codeOf, ENV, type World } from '../fixtures/world.ts';
 
 /** What goes through the gateway, and how it comes back. */

@@ -1,6 +1,6 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { hashOf, SessionStore } from '../../src/session/session-store.ts';
 import { type Browser, codeOf, cookieOf, type GatewayProcess, newKey, type World } from '../fixtures/world.ts';
 import { PERSON } from '../fixtures/fake-identity.ts';

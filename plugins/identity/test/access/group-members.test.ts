@@ -1,6 +1,6 @@
-import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newId } from '@platform/testing';
 import { Access } from '../fixtures/access.ts';
 
 let access: Access;

@@ -1,7 +1,6 @@
 import { PostOffice } from '../../../registry/test/fixtures/post-office.ts';
 import { SYSTEM } from '@platform/sdk';
-import { as } from '@platform/testing';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { as, eventually } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { identity } from '../../contract/index.ts';
 import { AuthenticatorApp } from '../fixtures/authenticator.ts';

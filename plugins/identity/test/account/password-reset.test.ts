@@ -1,10 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from '@platform/kernel/base/ids';
-import { SealedBox } from '@platform/kernel/secrets/sealed-box';
 import { SYSTEM } from '@platform/sdk';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newId, SealedBox, eventually } from '@platform/testing';
 import { CHOSEN, claimsOf, World } from '../fixtures/world.ts';
 
 let world: World;

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SealedBox } from '@platform/kernel/secrets/sealed-box';
-import { as } from '@platform/testing';
+import { as, SealedBox } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Recoverer } from '../fixtures/recoverer.ts';
 import { CLIENT, SECRET, Upstream } from '../fixtures/upstream.ts';

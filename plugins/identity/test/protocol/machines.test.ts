@@ -1,7 +1,7 @@
 import { defineContract } from '@platform/sdk';
-import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newId } from '@platform/testing';
 import { claimsOf, World } from '../fixtures/world.ts';
 
 /** A service that lets the registry call it without being named by it. */

@@ -1,5 +1,5 @@
-import { newId } from '@platform/kernel/base/ids';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '@platform/testing';
 import { ProtocolState } from '../../src/protocol/protocol-state.ts';
 import { ProtocolTurn } from '../../src/protocol/protocol-turn.ts';
 import { World } from '../fixtures/world.ts';

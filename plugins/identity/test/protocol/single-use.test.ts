@@ -1,6 +1,6 @@
-import { newId } from '@platform/kernel/base/ids';
 import { SignJWT, calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newId } from '@platform/testing';
 import { appStore, application, register } from '../fixtures/applications.ts';
 import type { Browser } from '../fixtures/browser.ts';
 import { type Answer, CALLBACK, CHOSEN, claimsOf, type Tokens, World } from '../fixtures/world.ts';

@@ -1,5 +1,4 @@
-import { newId } from '@platform/kernel/base/ids';
-import { as } from '@platform/testing';
+import { as, newId } from '@platform/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { NEXT, Recoverer } from '../fixtures/recoverer.ts';
 import { World } from '../fixtures/world.ts';

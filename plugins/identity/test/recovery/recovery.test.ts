@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { eventually } from '@platform/testing';
 import { NEXT, Recoverer } from '../fixtures/recoverer.ts';
 import { World } from '../fixtures/world.ts';
 

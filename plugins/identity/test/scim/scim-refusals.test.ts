@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@platform/kernel/storage/postgres/embedded-postgres';
-import { readRecord } from '@platform/kernel/storage/process-record';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { readRecord } from '@platform/testing';
 import { Directory, USER } from '../fixtures/directory.ts';
 import { type Answer, CHOSEN, World } from '../fixtures/world.ts';
 

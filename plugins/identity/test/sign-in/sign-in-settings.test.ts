@@ -1,6 +1,5 @@
-import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
-import { as } from '@platform/testing';
+import { as, newId } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { World } from '../fixtures/world.ts';
 

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { ManualClock } from '@platform/kernel/base/clock';
 import { ProblemError } from '@platform/sdk';
 import { expect, test } from 'vitest';
+import { ManualClock } from '@platform/testing';
 import { bootstrapCertificate } from '../../src/certificates/bootstrap-certificate.ts';
 import { EdgeCertificates } from '../../src/certificates/edge-certificates.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ManualClock } from '@platform/kernel/base/clock';
 import { expect, test } from 'vitest';
+import { ManualClock } from '@platform/testing';
 import { openChallenges } from '../../src/management/open-ports.ts';
 
 /** The port of challenges under these settings, and what it owns. */

@@ -1,5 +1,5 @@
-import { ManualClock } from '@platform/kernel/base/clock';
 import { expect, test } from 'vitest';
+import { ManualClock } from '@platform/testing';
 import { EdgeTraffic } from '../../src/management/edge-traffic.ts';
 import { Topology } from '../../src/management/topology.ts';
 

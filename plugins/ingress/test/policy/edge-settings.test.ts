@@ -1,6 +1,6 @@
 import type { CacheOptions } from '@platform/sdk';
-import { TimedCache } from '@platform/kernel/base/cache';
 import { expect, test } from 'vitest';
+import { TimedCache } from '@platform/testing';
 import { EdgeSettings } from '../../src/policy/edge-settings.ts';
 
 test('an administration that cannot be read switches off no screening that an environment asked for', async () => {

@@ -1,5 +1,4 @@
-import { newId } from '@platform/kernel/base/ids';
-import { as } from '@platform/testing';
+import { as, newId } from '@platform/testing';
 import { describe, expect, test } from 'vitest';
 import type { World } from '../fixtures/world.ts';
 

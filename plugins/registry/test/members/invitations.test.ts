@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
-import { as } from '@platform/testing';
+import { as, newId } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Invitation } from '../../contract/schema/member.ts';
 import { delivered, newEmail } from '../fixtures/invited.ts';

@@ -3,11 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { identity as identityContract } from '@platform/identity/contract';
 import identity from '@platform/identity/plugin';
-import { manifestOf } from '@platform/kernel/base/manifest';
-import { newId } from '@platform/kernel/base/ids';
-import type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 import { notification } from '@platform/notification/contract';
-import { as, boot, type BootedHost, openTestStores, type Persona, servicePool, type TestStores } from '@platform/testing';
+import {
+  as,
+  boot,
+  type BootedHost,
+  manifestOf,
+  newId,
+  openTestStores,
+  type Persona,
+  type PostgresPool,
+  servicePool,
+  type TestStores,
+} from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { registry } from '../../contract/index.ts';
 import type { Invitation } from '../../contract/schema/member.ts';

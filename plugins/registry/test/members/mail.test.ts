@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import type { Invitation } from '../../contract/schema/member.ts';
 import { newEmail } from '../fixtures/invited.ts';
 import { PostOffice, tokenIn } from '../fixtures/post-office.ts';

@@ -1,6 +1,5 @@
-import { newId } from '@platform/kernel/base/ids';
 import { SYSTEM } from '@platform/sdk';
-import { as, type Persona } from '@platform/testing';
+import { as, newId, type Persona } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { refusal, World } from '../fixtures/world.ts';
 

@@ -1,5 +1,5 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { PERSON } from '../../fixtures/fake-identity.ts';
 import type { Page } from '../../fixtures/page.ts';
 import { type Browser, codeOf, ENV, eventsOf, FILLER, type World } from '../../fixtures/world.ts';

@@ -1,5 +1,5 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { PERSON } from '../../fixtures/fake-identity.ts';
 import { type Browser, codeOf, ENV, ORG, type World } from '../../fixtures/world.ts';
 

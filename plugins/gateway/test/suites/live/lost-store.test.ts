@@ -1,5 +1,4 @@
-import { loseKeyValue } from '@platform/testing';
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
+import { eventually, loseKeyValue } from '@platform/testing';
 import { describe, expect, test } from 'vitest';
 import type { World } from '../../fixtures/world.ts';
 

@@ -1,6 +1,6 @@
-import { eventually } from '@platform/kernel/storage/fixtures/eventually';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { eventually } from '@platform/testing';
 import { PERSON } from '../../fixtures/fake-identity.ts';
 import { type Browser, ENV, FILLER, type World } from '../../fixtures/world.ts';
 
