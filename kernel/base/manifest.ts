@@ -18,6 +18,8 @@ export function manifestOf(contract: AnyContract, version: string): Manifest {
     placement: base.placement,
     env: base.env ?? ((base.vertical ?? 'platform') === 'platform' ? 'any' : 'own'),
     essential: base.essential ?? false,
+    forApplications: base.forApplications,
+    unversioned: base.unversioned,
     config: base.config,
     keys: base.keys ?? {},
     actions,

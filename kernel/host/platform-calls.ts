@@ -8,20 +8,28 @@ import type { AccessSources } from '../identity/tokens/access-closure.ts';
 import type { Workload } from '../identity/workload.ts';
 import type { DeliveryTargets } from '../outbox/relay/bus-delivery.ts';
 import type { ConsumerBus, Lost, StreamEntry } from '../outbox/consumption/consumer-bus.ts';
-import { POLICY_ROUTES, type PolicyPort } from '../policy/policy-port.ts';
+import type { PolicyPort } from '../policy/policy-port.ts';
 import type { BackendPools } from '../routing/backend-pools.ts';
 import type { CallInput, ServiceCaller } from '../routing/service-caller.ts';
+import { ASKED_ROUTES } from './asked-routes.ts';
 import { catalogActions } from './catalog-actions.ts';
 import type { Registration } from './context/actions/registered-actions.ts';
 import { operatorActions } from './operator-actions.ts';
 
 /*
- * What the kernel itself asks of services. It knows them by wire path, as any client would; it imports no contract.
+ * What the kernel itself asks of services. It knows them by wire path, as any client would.
  */
 
-type Route = { readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'; readonly path: string };
-const ask = (caller: ServiceCaller, workload: Workload, service: string, name: string, route: Route, input: CallInput) =>
-  caller.call(workload, { service, name, route, problems: {} }, input);
+type AskedRoute = { readonly method: 'GET' | 'POST' | 'PUT'; readonly path: string };
+
+/** Asks what {@link ASKED_ROUTES} names. */
+export const ask = <S extends keyof typeof ASKED_ROUTES>(
+  caller: ServiceCaller,
+  workload: Workload,
+  service: S,
+  name: keyof (typeof ASKED_ROUTES)[S] & string,
+  input: CallInput,
+): Promise<unknown> => caller.call(workload, { service, name, route: ASKED_ROUTES[service][name] as AskedRoute, problems: {} }, input);
 
 /** The identity service: keys, live scopes, workloads of verticals. */
 export function identityCalls(caller: ServiceCaller, workload: Workload) {
@@ -40,28 +48,14 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
       return (await response.body.json()) as { keys: JsonWebKey[] };
     },
     personScopes: async (userId: string, envId: string) => {
-      const answer = (await ask(
-        caller,
-        workload,
-        'auth',
-        'userScopes',
-        { method: 'GET', path: '/v1/admin/users/{user_id}/scopes' },
-        { params: { user_id: userId }, query: { env_id: envId } },
-      )) as {
+      const answer = (await ask(caller, workload, 'auth', 'userScopes', { params: { user_id: userId }, query: { env_id: envId } })) as {
         scopes: string[];
       };
       return answer.scopes;
     },
     workload: async (name: string) => {
       try {
-        return (await ask(
-          caller,
-          workload,
-          'auth',
-          'getWorkload',
-          { method: 'GET', path: '/v1/admin/workloads/{name}' },
-          { params: { name } },
-        )) as { vertical: string; scopes: string[] };
+        return (await ask(caller, workload, 'auth', 'getWorkload', { params: { name } })) as { vertical: string; scopes: string[] };
       } catch (error) {
         if (isProblem(error) && error.status === 404) return undefined;
         throw error;
@@ -70,14 +64,7 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
     /** The environment that signs in on a host. */
     issuer: async (host: string) => {
       try {
-        const answer = await ask(
-          caller,
-          workload,
-          'auth',
-          'issuerOn',
-          { method: 'GET', path: '/v1/admin/issuers/{host}' },
-          { params: { host } },
-        );
+        const answer = await ask(caller, workload, 'auth', 'issuerOn', { params: { host } });
         return (answer as { env_id: string }).env_id;
       } catch (error) {
         if (isProblem(error) && error.status === 404) return undefined;
@@ -89,36 +76,28 @@ export function identityCalls(caller: ServiceCaller, workload: Workload) {
 
 /** The registry's policy store (C27). */
 export function policyPort(caller: ServiceCaller, workload: Workload): PolicyPort {
-  const call = (name: keyof typeof POLICY_ROUTES, input: CallInput) =>
-    ask(caller, workload, 'sys', `policy${name.charAt(0).toUpperCase()}${name.slice(1)}`, POLICY_ROUTES[name], input) as Promise<never>;
+  const call = (name: keyof (typeof ASKED_ROUTES)['sys'], input: CallInput) => ask(caller, workload, 'sys', name, input) as Promise<never>;
   return {
-    snapshot: (service, envId) => call('snapshot', { query: { service, env_id: envId } }),
-    upsertSet: row => call('upsertSet', { body: row }),
-    upsertRelation: row => call('upsertRelation', { body: row }),
-    upsertAttribute: row => call('upsertAttribute', { body: row }),
-    putAttributes: row => call('putAttributes', { body: row }),
-    remove: row => call('remove', { body: row }),
+    snapshot: (service, envId) => call('policySnapshot', { query: { service, env_id: envId } }),
+    upsertSet: row => call('policyUpsertSet', { body: row }),
+    upsertRelation: row => call('policyUpsertRelation', { body: row }),
+    upsertAttribute: row => call('policyUpsertAttribute', { body: row }),
+    putAttributes: row => call('policyPutAttributes', { body: row }),
+    remove: row => call('policyRemove', { body: row }),
   };
 }
 
 /** The registry's word for the state of an environment. */
 export function environmentState(caller: ServiceCaller, workload: Workload) {
   return async (envId: string): Promise<EnvironmentState> => {
-    const answer = await ask(
-      caller,
-      workload,
-      'sys',
-      'environmentState',
-      { method: 'GET', path: '/v1/internal/environments/{env_id}/state' },
-      { params: { env_id: envId } },
-    );
+    const answer = await ask(caller, workload, 'sys', 'environmentState', { params: { env_id: envId } });
     return (answer as { state: EnvironmentState }).state;
   };
 }
 
 /** Every registered service, and where its life stands. */
 export async function livingServices(caller: ServiceCaller, workload: Workload, signal: AbortSignal): Promise<readonly LivingService[]> {
-  const answer = await ask(caller, workload, 'sys', 'listLives', { method: 'GET', path: '/v1/verticals/lives' }, { signal });
+  const answer = await ask(caller, workload, 'sys', 'listLives', { signal });
   return (answer as { items: LivingService[] }).items;
 }
 
@@ -127,7 +106,7 @@ export async function registrations(caller: ServiceCaller, workload: Workload): 
   const all: Registration[] = [];
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const query = { limit: 200, ...(cursor ? { cursor } : {}) };
-    const page = await ask(caller, workload, 'sys', 'listVerticals', { method: 'GET', path: '/v1/verticals/services' }, { query });
+    const page = await ask(caller, workload, 'sys', 'listVerticals', { query });
     const { items, next_cursor } = page as { items: Registration[]; next_cursor: string | null };
     all.push(...items);
     cursor = next_cursor;
@@ -139,37 +118,22 @@ export async function registrations(caller: ServiceCaller, workload: Workload): 
 export function deliveryTargets(caller: ServiceCaller, workloadOf: (service: string) => Workload): DeliveryTargets {
   return {
     produceBatch: async (service, events, signal) =>
-      (await ask(
-        caller,
-        workloadOf(service),
-        'bus',
-        'produceBatch',
-        { method: 'POST', path: '/v1/produce/batch' },
-        { body: { events }, signal },
-      )) as never,
+      (await ask(caller, workloadOf(service), 'bus', 'produceBatch', { body: { events }, signal })) as never,
     recordAudits: async (service, events, signal) =>
-      void (await ask(
-        caller,
-        workloadOf(service),
-        'sys',
-        'recordAudits',
-        { method: 'POST', path: '/v1/audit/batch' },
-        { body: { events }, signal },
-      )),
+      void (await ask(caller, workloadOf(service), 'sys', 'recordAudits', { body: { events }, signal })),
   };
 }
 
 /** The event bus as a consumer group member. */
 export function consumerBus(caller: ServiceCaller, workload: Workload): ConsumerBus {
-  const call = (name: string, path: string, body: object, signal?: AbortSignal) =>
-    ask(caller, workload, 'bus', name, { method: 'POST', path }, { body, ...(signal ? { signal, longPoll: true } : {}) });
+  const call = (name: keyof (typeof ASKED_ROUTES)['bus'], body: object, signal?: AbortSignal) =>
+    ask(caller, workload, 'bus', name, { body, ...(signal ? { signal, longPoll: true } : {}) });
   return {
-    consume: async (request, signal) =>
-      (await call('consume', '/v1/consume', request, signal)) as { entries: StreamEntry[]; gaps?: object[] },
-    ack: async request => (await call('ack', '/v1/ack', request)) as Lost,
-    nack: async request => (await call('nack', '/v1/nack', request)) as Lost,
-    extend: async request => (await call('extend', '/v1/extend', request)) as Lost,
-    close: async request => void (await call('closeGroup', '/v1/consume/close', request)),
+    consume: async (request, signal) => (await call('consume', request, signal)) as { entries: StreamEntry[]; gaps?: object[] },
+    ack: async request => (await call('ack', request)) as Lost,
+    nack: async request => (await call('nack', request)) as Lost,
+    extend: async request => (await call('extend', request)) as Lost,
+    close: async request => void (await call('closeGroup', request)),
   };
 }
 
@@ -201,14 +165,7 @@ export function registerVertical({
     void (async () => {
       for (let attempt = 0; !signal.aborted; attempt++) {
         try {
-          await ask(
-            caller,
-            workloadOf(speaker),
-            'sys',
-            'registerVertical',
-            { method: 'POST', path: '/v1/verticals/register' },
-            { body: registration(vertical, members) },
-          );
+          await ask(caller, workloadOf(speaker), 'sys', 'registerVertical', { body: registration(vertical, members) });
           return;
         } catch (error) {
           log[attempt === 5 ? 'error' : 'debug']({ vertical, err: error }, 'registration failed; trying on');

@@ -37,13 +37,3 @@ export interface AttributeChange {
   readonly after: Readonly<Record<string, Attribute['value']>>;
 }
 export type PolicyKind = 'policy-sets' | 'relations' | 'attributes';
-
-/** Routes of the registry that carry the port; hidden from its interface description. */
-export const POLICY_ROUTES = {
-  snapshot: { method: 'GET', path: '/v1/internal/policy' },
-  upsertSet: { method: 'POST', path: '/v1/internal/policy/sets' },
-  upsertRelation: { method: 'POST', path: '/v1/internal/policy/relations' },
-  upsertAttribute: { method: 'POST', path: '/v1/internal/policy/attributes' },
-  putAttributes: { method: 'PUT', path: '/v1/internal/policy/attributes' },
-  remove: { method: 'POST', path: '/v1/internal/policy/remove' },
-} as const;

@@ -11,7 +11,7 @@ import { connectKeyValue } from '../../storage/key-value.ts';
 import { openLog, type Telemetry } from '../../telemetry/log.ts';
 import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from '../boot/bootstrap.ts';
 import { LiveCatalog } from '../context/live-catalog.ts';
-import { livingServices } from '../platform-calls.ts';
+import { ask, livingServices } from '../platform-calls.ts';
 import { directoryStore, keyValuePort } from '../service/key-value-port.ts';
 import { mintFor } from './enrollment/mint.ts';
 
@@ -76,26 +76,18 @@ export class HostWorkload implements AsyncDisposable {
     const grants = workloadGrants([manifest]);
     for (const [name, { vertical, scopes }] of grants) {
       if (name === HOST_WORKLOAD) continue;
-      await this.#caller.call(
-        this.#workload,
-        { service: 'auth', name: 'putWorkload', route: { method: 'PUT', path: '/v1/admin/workloads/{name}' }, problems: {} },
-        { params: { name }, body: { vertical, scopes: [...scopes] } },
-      );
+      const body = { vertical, scopes: [...scopes] };
+      await ask(this.#caller, this.#workload, 'auth', 'putWorkload', { params: { name }, body });
     }
   }
 
   /** Tells the bus which events a vertical's service declares. Without the bus nothing is published either, so the vertical may start. */
   async registerEvents({ id, vertical, version, events }: Manifest): Promise<void> {
     const schemas = Object.fromEntries(Object.entries(events).map(([name, { payload }]) => [name, payload]));
-    await this.#caller
-      .call(
-        this.#workload,
-        { service: 'bus', name: 'keepEventContract', route: { method: 'PUT', path: '/v1/event-contracts/{service}' }, problems: {} },
-        { params: { service: id }, body: { service: id, vertical, version, events: schemas } },
-      )
-      .catch(error =>
-        this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'),
-      );
+    const body = { service: id, vertical, version, events: schemas };
+    await ask(this.#caller, this.#workload, 'bus', 'keepEventContract', { params: { service: id }, body }).catch(error =>
+      this.log.warn({ service: id, err: error }, 'the bus does not know which events this service declares; they are not checked'),
+    );
   }
 
   /**
@@ -103,17 +95,12 @@ export class HostWorkload implements AsyncDisposable {
    * brought back. A registry that is away stops nobody.
    */
   async found({ id, title, vertical, version }: Manifest): Promise<void> {
-    const answer = await this.#caller
-      .call(
-        this.#workload,
-        { service: 'sys', name: 'findVertical', route: { method: 'PUT', path: '/v1/verticals/lives/{service}' }, problems: {} },
-        { params: { service: id }, body: { vertical, version, label: title } },
-      )
-      .catch(error => {
-        // A registry of an older release does not know the question: while it is replaced, verticals start all the same.
-        if (!isUnavailable(error) && !(isProblem(error) && error.status === 404)) throw error;
-        this.log.warn({ service: id, err: error }, 'the registry does not know yet that this machine has the plugin');
-      });
+    const body = { vertical, version, label: title };
+    const answer = await ask(this.#caller, this.#workload, 'sys', 'findVertical', { params: { service: id }, body }).catch(error => {
+      // A registry of an older release does not know the question: while it is replaced, verticals start all the same.
+      if (!isUnavailable(error) && !(isProblem(error) && error.status === 404)) throw error;
+      this.log.warn({ service: id, err: error }, 'the registry does not know yet that this machine has the plugin');
+    });
     const { life } = (answer ?? {}) as Partial<LivingService>;
     if (life === 'draining' || life === 'gone')
       throw new StoreAbsent(`${id} was taken out. Bring it back on the page Verticals of the registry to have it run.`);

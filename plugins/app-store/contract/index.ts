@@ -15,6 +15,7 @@ export const appStore = defineContract({
   id: 'app',
   title: 'App store',
   placement: { tier: 40 },
+  forApplications: false,
   uses: {
     auth: ['auth:membership:read', 'auth:membership:write', 'auth:clients:write'],
     sys: ['sys:read', 'sys:app:admin', 'sys:instances:read', 'sys:domains:challenge', 'tenants:read'],

@@ -34,6 +34,11 @@ export const certificateAuthority = defineContract({
   title: 'Certificate authority',
   family: 'acme',
   placement: { tier: 2, singleton: true, outbox_poll_s: 5 },
+  unversioned: {
+    '/acme/': 'RFC 8555',
+    '/.well-known/': 'RFC 8615',
+  },
+  forApplications: false,
   essential: true,
   capabilities: ['key-value', 'authority'],
   folders: ['accounts', 'certificates', 'issued', 'orders'],

@@ -17,6 +17,16 @@ export const gateway = defineContract({
   id: 'bff',
   title: 'Browser gateway',
   placement: { tier: 50 },
+  unversioned: {
+    '/auth/': 'C31',
+    '/bff/': 'C31',
+    '/delegate/': 'C31',
+    '/subscribe': 'C31',
+    '/ws': 'C31',
+    '/proxy/': 'C31',
+    '/audit': 'C31',
+    '/metrics': 'G-BFF-10',
+  },
   essential: true,
   capabilities: ['key-value', 'backends'],
   folders: ['bff'],
@@ -111,14 +121,8 @@ export const gateway = defineContract({
   events: {},
 
   consumes: {
+    /** The gateway acts on these itself; the other families are those of the contracts that run here and of what is registered. */
     liveSys: subscribe('*', { family: 'sys', ...everyone }),
-    liveIdentity: subscribe('*', { family: 'identity', ...everyone }),
-    liveApp: subscribe('*', { family: 'app', ...everyone }),
-    liveNotification: subscribe('*', { family: 'notification', ...everyone }),
-    liveAcme: subscribe('*', { family: 'acme', ...everyone }),
-    liveFunc: subscribe('*', { family: 'func', ...everyone }),
-    liveStat: subscribe('*', { family: 'stat-pipeline', ...everyone }),
-    liveWorkflow: subscribe('*', { family: 'workflow', ...everyone }),
     accessChanged: subscribe('platform:sys:identity:updated', { family: 'policy', ...everyone }),
     /** Durable: a revocation that came while no gateway ran still ends the stored session (GWY-092, H-10). */
     'bff-session-reaper': subscribe('platform:auth:session:revoked', { family: 'identity', delivery: 'fleet' }),

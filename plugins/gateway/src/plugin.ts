@@ -44,13 +44,6 @@ export default definePlugin(gateway, {
       },
       on: {
         liveSys: delivery => reaper.registryChanged(delivery, hub.publish),
-        liveIdentity: hub.publish,
-        liveApp: hub.publish,
-        liveNotification: hub.publish,
-        liveAcme: hub.publish,
-        liveFunc: hub.publish,
-        liveStat: hub.publish,
-        liveWorkflow: hub.publish,
         accessChanged: async ({ payload }) => reaper.accessChanged(payload.subject_ids),
         'bff-session-reaper': ({ payload }) => reaper.identitySessionEnded(payload.session_id),
       },

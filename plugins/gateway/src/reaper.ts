@@ -50,6 +50,7 @@ export class Reaper {
       ),
     );
     this.#ctx.own(await kv.subscribe(ROLLUP_CHANNEL, text => this.#rolledUp(text)));
+    await this.#parts.feeds.follow([]);
     // What verticals bring comes and goes while the gateway runs.
     this.#ctx.catalog.follow(services => this.#parts.feeds.follow(services));
   }

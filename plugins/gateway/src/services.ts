@@ -46,7 +46,12 @@ export function servicesOf(ctx: Ctx) {
   const upstream = new Upstream(ctx, { delegated, sessions });
   const enablement = new ServiceEnablement(ctx);
   const rules = new ProxyRules(ctx);
-  const feeds = ctx.own(new FamilyFeeds(ctx, { hub, declared: Object.values(gateway.base.consumes).map(({ family }) => family) }));
+  const feeds = ctx.own(
+    new FamilyFeeds(ctx, {
+      hub,
+      declared: Object.values(gateway.base.consumes).flatMap(({ event, family }) => (event === '*' ? [family] : [])),
+    }),
+  );
   const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds, instances });
   const signIn = new SignIn(ctx, { apps, issuer, sessions });
   const endpoints = new SessionEndpoints(ctx, { guard, sessions, access, signIn });

@@ -35,6 +35,14 @@ export const identity = defineContract({
   title: 'Identity',
   family: 'identity',
   placement: { tier: 10 },
+  unversioned: {
+    '/oauth/': 'RFC 6749',
+    '/mtls/': 'RFC 8705',
+    '/scim/': 'RFC 7644: its version is its own',
+    '/.well-known/': 'RFC 8615',
+    '/{*path}': 'Pages for people',
+  },
+  forApplications: false,
   onEnvironmentDeleted: {
     purge: { oidc_state: 'sessions and tokens', consent_offers: 'offers of consent', users: 'accounts' },
     keep: {

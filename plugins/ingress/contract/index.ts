@@ -65,6 +65,7 @@ export const ingress = defineContract({
   id: 'proxy',
   title: 'Ingress',
   placement: { tier: 20, singleton: true, pin: 'edge' },
+  forApplications: false,
   essential: true,
   uses: { acme: ['acme:certificates:fetch'], sys: ['sys:instances:read', 'sys:read'] },
   capabilities: ['backends', 'key-value'],

@@ -21,6 +21,7 @@ export const registry = defineContract({
   id: 'sys',
   title: 'Tenant registry',
   placement: { tier: 15 },
+  forApplications: false,
   essential: true,
   uses: { auth: ['auth:membership:read', 'auth:membership:write'] },
   workloads: { post: { post: ['post:write'] } },

@@ -86,6 +86,7 @@ export const statistics = defineContract({
         errors: Type.Integer(),
         by_service: Type.Record(Type.String(), Type.Object({ requests: Type.Integer(), errors: Type.Integer() })),
       }),
+      { everyPage: true },
     ),
   },
   waivers: { 'platform:stat.aggregate.updated': 'G-STAT-03: the name is fixed by doc1' },

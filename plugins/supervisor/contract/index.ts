@@ -13,6 +13,7 @@ export const supervisor = defineContract({
   id: 'captain',
   title: 'Fleet',
   placement: { tier: 0, singleton: true },
+  forApplications: false,
   essential: true,
   /** Itself on other machines, which it asks to leave. */
   uses: { captain: ['captain:admin'] },

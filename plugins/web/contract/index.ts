@@ -7,6 +7,10 @@ export const web = defineContract({
   id: 'web',
   title: 'Console host',
   placement: { tier: 50 },
+  unversioned: {
+    '/{*path}': 'Pages for people',
+    '/console.json': 'G-CON-01',
+  },
   essential: true,
   hosts: ['console'],
   actions: {},

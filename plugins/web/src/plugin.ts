@@ -1,27 +1,17 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { definePlugin, SYSTEM } from '@platform/sdk';
+import { appStore } from '@platform/app-store/contract';
+import { identity } from '@platform/identity/contract';
+import { registry } from '@platform/registry/contract';
+import { definePlugin, type Manifest, SYSTEM } from '@platform/sdk';
 import { web } from '../contract/index.ts';
 import { StaticFiles } from './static-files.ts';
 
 const BUNDLE = fileURLToPath(new URL('../../../console/dist', import.meta.url));
-/** What the console listens to beside the pages' own events (G-CON-01, and what changes its navigation). */
-const LIVE_TYPES = [
-  'platform:sys:org:created',
-  'platform:sys:org:updated',
-  'platform:sys:org:archived',
-  'platform:sys:env:created',
-  'platform:sys:env:updated',
-  'platform:sys:env:archived',
-  'platform:sys:membership:removed',
-  'platform:sys:invitation:sent',
-  'platform:sys:invitation:revoked',
-  'platform:sys:invitation:accepted',
-  'platform:sys:service:updated',
-  'platform:sys:vertical:registered',
-  'platform:sys:vertical:changed',
-  'platform:stat:traffic:snapshot',
-];
+
+/** What the console listens to beside the events of the page that it shows (G-CON-01). */
+const everyPages = (manifests: readonly Manifest[]): string[] =>
+  manifests.flatMap(({ events }) => Object.keys(events).filter(name => events[name]?.everyPage));
 
 export default definePlugin(web, {
   setup(ctx) {
@@ -43,8 +33,8 @@ export default definePlugin(web, {
       routes: {
         consoleConfig: async () => ({
           gateway,
-          services: { registry: 'sys', identity: 'auth', app_store: 'app' },
-          live_types: LIVE_TYPES,
+          services: { registry: registry.base.id, identity: identity.base.id, app_store: appStore.base.id },
+          live_types: everyPages(ctx.catalog.manifests()),
           system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
         }),
         asset: async ({ request, params }) => {

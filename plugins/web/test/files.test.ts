@@ -1,9 +1,11 @@
+import { registry } from '@platform/registry/contract';
+import { statistics } from '@platform/statistics/contract';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { SYSTEM } from '@platform/sdk';
-import { as, boot, type BootedHost } from '@platform/testing';
+import { as, boot, type BootedHost, manifestOf } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { web } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
@@ -11,7 +13,8 @@ import { StaticFiles } from '../src/static-files.ts';
 
 let host: BootedHost<typeof web>;
 beforeAll(async () => {
-  host = (await boot(plugin)) as BootedHost<typeof web>;
+  const manifests = [registry, statistics].map(contract => manifestOf(contract, '1.0.0'));
+  host = (await boot(plugin, { manifests })) as BootedHost<typeof web>;
 });
 afterAll(() => host[Symbol.asyncDispose]());
 
@@ -86,7 +89,10 @@ describe("the console's host", () => {
         system: { org_id: SYSTEM.orgId, env_id: SYSTEM.envId },
       },
     ]);
-    expect(json['live_types']).toEqual(expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived']));
+    expect(json['live_types']).toEqual(
+      expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived', 'platform:stat:traffic:snapshot']),
+    );
+    expect(json['live_types']).not.toContain('platform:sys:binding:created');
   });
 
   test.each([

@@ -8,6 +8,7 @@ import type { Manifest } from '../../../base/manifest.ts';
 import type { Mint } from '../../../identity/workload.ts';
 import type { Directory } from '../../../routing/directory.ts';
 import { type Bootstrap, platformHost } from '../../boot/bootstrap.ts';
+import { ASKED_ROUTES } from '../../asked-routes.ts';
 
 export const ENROLLMENT_HEADER = 'x-platform-bootstrap-enrollment';
 const LIFETIME_S = 120;
@@ -63,8 +64,8 @@ export async function enroll({
   const secret = bootstrap.enrollment[workload];
   const [path, body] =
     kind === 'listener'
-      ? ['/v1/certificates/fetch', { domain: hostnames[0], domains: hostnames, csr }]
-      : ['/v1/client-cert', { service_name: workload, csr }];
+      ? [ASKED_ROUTES.acme.fetchCertificate.path, { domain: hostnames[0], domains: hostnames, csr }]
+      : [ASKED_ROUTES.acme.issueClientCertificate.path, { service_name: workload, csr }];
   let last: unknown;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const address = await directory.pick('acme').catch(() => undefined);

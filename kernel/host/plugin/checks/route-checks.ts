@@ -5,9 +5,7 @@ import { gateActions } from '../../../http/operation.ts';
 import type { AddFinding } from './finding.ts';
 
 const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
-/** Paths that documents fix without a version (C31, doc3). */
-const UNVERSIONED =
-  /^\/(v\d+\/|acme\/|\.well-known\/|oauth\/|mtls\/|scim\/|auth\/|bff\/|delegate\/|subscribe|ws$|proxy\/|audit$|openapi\.json$|\{\*)/;
+const VERSIONED = /^\/v\d+\//;
 
 /** Routes, who may use them, and the actions that they name (E030 to E049, E063). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
@@ -141,7 +139,13 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
         `The path has no parameter ${parameter}.`,
         `Use one of: ${named.join(', ') || '(none)'}.`,
       );
-  if (!UNVERSIONED.test(path)) add('W034', `${where}.path`, 'The path carries no version.', "Start it with '/v1'.");
+  if (!VERSIONED.test(path) && !Object.keys(manifest.unversioned ?? {}).some(start => path.startsWith(start)))
+    add(
+      'W034',
+      `${where}.path`,
+      'The path carries no version.',
+      "Start it with '/v1', or write unversioned: { '/…': 'which document fixes it' }.",
+    );
   if (manifest.vertical !== 'platform' && PLATFORM_DOORS.has(door))
     add('E035', `${where}.door`, `A ${door} door is for platform services.`, 'Use get, post, put, del, upload, stream or socket.');
 }

@@ -1,12 +1,7 @@
 import { Id, Instant, Type, type Static } from '@platform/sdk/contract';
 
-/** Grammar of event names for producers; {@link LEGACY_EVENTS} are the exceptions (C3, C4). */
+/** Grammar of event names for producers; what a contract of the platform waives is the exception (C3, C4). */
 export const EVENT_TYPE = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;
-/** Names that break the grammar, and the service each is accepted from. */
-export const LEGACY_EVENTS: Readonly<Record<string, string>> = {
-  'platform:stat.aggregate.updated': 'stat',
-  'platform:notification:received': 'post',
-};
 export const FAMILY = /^[a-zA-Z0-9._-]{1,64}$/;
 export const RESERVED_FAMILIES: ReadonlySet<string> = new Set(['dlq', 'delayed', 'jti']);
 export const MAX_PAYLOAD_BYTES = 262_144;

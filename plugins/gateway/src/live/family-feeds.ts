@@ -6,7 +6,7 @@ const FAMILY = /^[a-zA-Z0-9._-]{1,64}$/;
 /** Never relayed (G-BFF-08), or not a family at all. */
 const CLOSED = ['policy', 'audit', 'bus', 'dlq', 'delayed', 'jti'];
 
-/** Hears the stream families that verticals bring while the gateway runs; those of the platform are declared in the contract. */
+/** Hears the stream families of the platform's contracts from the beginning, and those that verticals bring while the gateway runs. */
 export class FamilyFeeds implements AsyncDisposable {
   readonly #ctx: Ctx;
   readonly #hub: LiveHub;
@@ -23,7 +23,8 @@ export class FamilyFeeds implements AsyncDisposable {
   /** Makes the feeds those of the services that are not gone. */
   async follow(services: readonly LivingService[]): Promise<void> {
     if (this.#disposed) return;
-    const wanted = new Set(services.flatMap(({ life, stream_families: some }) => (life === 'gone' ? [] : some)).filter(this.#isOpen));
+    const brought = services.flatMap(({ life, stream_families: some }) => (life === 'gone' ? [] : some));
+    const wanted = new Set([...this.#ofThePlatform(), ...brought].filter(this.#isOpen));
     for (const family of wanted) {
       if (this.#feeds.has(family)) continue;
       this.#feeds.set(
@@ -43,6 +44,13 @@ export class FamilyFeeds implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#disposed = true;
     await Promise.all([...this.#feeds.values()].map(feed => feed[Symbol.asyncDispose]()));
+  }
+
+  #ofThePlatform(): string[] {
+    return this.#ctx.catalog
+      .manifests()
+      .filter(({ vertical }) => vertical === 'platform')
+      .flatMap(({ events, family: own }) => Object.values(events).map(({ family = own }) => family));
   }
 
   readonly #isOpen = (family: string): boolean => FAMILY.test(family) && !this.#declared.has(family);

@@ -2,8 +2,8 @@ import type { Manifest } from '@platform/sdk';
 import type { App } from '../apps/app.ts';
 import type { Ctx } from '../context.ts';
 
-/** Never for an application of a tenant (C12). */
-const BANNED: ReadonlySet<string> = new Set(['auth', 'app', 'sys', 'tls', 'acme', 'proxy', 'captain', 'secrets']);
+/** Names that C12 keeps for parts of the platform that are no services; of those that are, the contract says it. */
+const RESERVED: ReadonlySet<string> = new Set(['tls', 'secrets']);
 const SERVICE = /^[a-z][a-z0-9]{0,30}$/;
 const DATA_PATHS = /^\/(v\d+\/|scim\/v2\/|openapi\.json$)/;
 
@@ -23,12 +23,19 @@ export class ProxyRules {
   require(app: App, call: { service: string; method: string; path: string; scopes: readonly string[] }): void {
     const { service, method, path, scopes } = call;
     const named = SERVICE.test(service) && service !== 'bff';
-    const listed = app.services === 'all' || (!BANNED.has(service) && app.services.has(service));
+    const listed = app.services === 'all' || (!this.#isBanned(service) && app.services.has(service));
     const scoped = app.scopes === undefined || scopes.some(scope => app.scopes?.has(scope));
     if (!named || !listed || !scoped)
       throw this.#ctx.problem('not_whitelisted', { detail: `${service.slice(0, 40)} is not on the application's list.` });
     if (this.#isClosed(service, method, path))
       throw this.#ctx.problem('not_whitelisted', { detail: 'This path is for workloads, not for browsers.' });
+  }
+
+  /** Never for an application of a tenant (C12). */
+  #isBanned(service: string): boolean {
+    return (
+      RESERVED.has(service) || this.#ctx.catalog.manifests().some(({ id, forApplications }) => id === service && forApplications === false)
+    );
   }
 
   #isClosed(service: string, method: string, path: string): boolean {

@@ -16,7 +16,7 @@ export class SlugAvailability {
   async check({ params, query, caller }: RequestOf<Contract, 'slugAvailable'>) {
     const { slug } = params;
     if (query.kind === 'env') await this.#requireOrg(caller, query.org_id);
-    const fault = slugFault(slug);
+    const fault = slugFault(this.#ctx, slug);
     if (fault) return { slug, available: false, reason: fault };
     const { sql } = this.#ctx.db;
     const taken =

@@ -86,6 +86,10 @@ interface Base {
   readonly env?: RouteEnv;
   /** Other services stop without it: no environment can turn it off. Counts for the platform's own services only. */
   readonly essential?: boolean;
+  /** False where no application of a tenant calls it through the gateway, whatever its list says (C12). */
+  readonly forApplications?: false;
+  /** Paths without a version that a standard or a document fixes, by how they begin, each with its source. */
+  readonly unversioned?: Readonly<Record<string, string>>;
   readonly config?: TObject;
   /** Keys that its data rest on. */
   readonly keys?: Readonly<Record<string, KeyDecl>>;

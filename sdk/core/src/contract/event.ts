@@ -6,10 +6,16 @@ export interface EventDef<S extends TSchema = TSchema> {
   readonly payload: S;
   /** Stream family; the service's own when absent. */
   readonly family?: string;
+  /** Every page of the console hears it, whichever is shown: it changes where one can go, or what the frame shows. */
+  readonly everyPage?: true;
 }
 
 /** Declares an event with the schema of its payload. */
-export function event<const S extends TSchema>(title: string, payload: S, options: { family?: string } = {}): EventDef<S> {
+export function event<const S extends TSchema>(
+  title: string,
+  payload: S,
+  options: Pick<EventDef, 'family' | 'everyPage'> = {},
+): EventDef<S> {
   return { title, payload, ...options };
 }
 

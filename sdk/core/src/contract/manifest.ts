@@ -26,6 +26,8 @@ export interface Manifest {
   readonly placement: Placement;
   readonly env: RouteEnv;
   readonly essential: boolean;
+  readonly forApplications?: false;
+  readonly unversioned?: Readonly<Record<string, string>>;
   readonly config?: TSchema;
   readonly keys: Readonly<Record<string, KeyDecl>>;
   readonly actions: Readonly<Record<string, Action>>;

@@ -152,6 +152,15 @@ export function describeLiveEvents(given: () => World): void {
     });
 
     describe('families that verticals bring', () => {
+      test("are heard beside those of the platform's contracts, which nobody names by hand", async () => {
+        await eventually(() => world.host.families).toEqual(expect.arrayContaining(['acme', 'identity', 'stat-pipeline', 'sys']));
+        expect(world.host.families.filter(family => ['audit', 'bus'].includes(family))).toEqual([]);
+        await grant(`platform:env:${ENV}:viewers`);
+        const page = await world.listen(browser);
+        await world.hear('platform:stat:property:created', ENV, { n: 1 }, 'stat-pipeline');
+        await eventually(() => eventsOf(page)).toMatchObject([{ type: 'platform:stat:property:created' }]);
+      });
+
       test('are heard while they are there, and not any more after', async () => {
         const before = world.host.families;
         const heard = (...families: string[]) => eventually(() => world.host.families).toEqual([...before, ...families].sort());
@@ -189,7 +198,6 @@ export function describeLiveEvents(given: () => World): void {
         world.host.busAway = false;
         await world.host.clock.advance('5s');
         await eventually(lags).toBe(1);
-        // The families of the platform are subscriptions of its contract.
         world.host.loseEvents('sys');
         await eventually(lags).toBe(2);
         await pinged(2);
