@@ -104,7 +104,7 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
   const builtin = target.startsWith('node:');
   if (top === 'kernel') {
     if (test) return undefined;
-    if (/^(plugins|console|signin|e2e)\//.test(target) || (target.startsWith('@platform/') && !target.startsWith('@platform/sdk')))
+    if (/^(plugins|console|signin|e2e)\//.test(target) || (target.startsWith('@platform/') && !/^@platform\/(sdk|checks)/.test(target)))
       return 'The kernel knows no service. Ask for what you need through an interface, or by wire path.';
     const [, from] = /^kernel\/([a-z]+)\//.exec(file) ?? [];
     const [, to] = /^kernel\/([a-z]+)\//.exec(target) ?? [];
@@ -129,7 +129,8 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
     if (Object.entries(SERVES).some(([from, to]) => file.startsWith(from) && target.startsWith(to))) return undefined;
     if (target.startsWith('plugins/')) return "Another plugin's inside. Import its `/contract` and call it through `ctx.services`.";
     if (target.startsWith('kernel/') || target.startsWith('@platform/kernel')) return 'A plugin reaches the kernel through `ctx` only.';
-    if (builtin || target === '@platform/sdk' || /^@platform\/[a-z-]+\/contract$/.test(target)) return undefined;
+    if (builtin || target === '@platform/sdk' || target === '@platform/checks' || /^@platform\/[a-z-]+\/contract$/.test(target))
+      return undefined;
     if (npm && KERNEL_ONLY.includes(npm)) return `${npm} belongs to the kernel; \`ctx\` has what you need.`;
     if (pluginPackages(second).includes(packageOf(target))) return undefined;
     return `${npm ?? target} is not among the dependencies of plugins/${second}/package.json. Add it there with a reason, or do without.`;
@@ -140,6 +141,10 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
   }
   if (top === 'sdk' && second === 'core' && !test)
     return target.startsWith('sdk/core/') || target === 'typebox' || builtin ? undefined : '`sdk/core` has no dependency but typebox.';
+  if (top === 'sdk' && second === 'checks' && !test)
+    return target.startsWith('sdk/checks/') || target === '@platform/sdk' || target === 'croner'
+      ? undefined
+      : '`sdk/checks` stands on the SDK alone: whoever takes a manifest in can call it.';
   if (file.startsWith('e2e/verticals/'))
     return /^e2e\/verticals\//.test(target) ||
       builtin ||

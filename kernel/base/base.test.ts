@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { backoff } from './backoff.ts';
-import { ManualClock, milliseconds } from './clock.ts';
+import { milliseconds } from '@platform/sdk';
+import { ManualClock } from './clock.ts';
 import { DisposalStack } from './disposal-stack.ts';
 import { newId } from './ids.ts';
 import { KERNEL_PROBLEMS, kernelProblem } from './kernel-problem.ts';

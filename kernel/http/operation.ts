@@ -1,7 +1,7 @@
 import {
   type AnyRoute,
   type Caller,
-  type Gate,
+  gateActions,
   Id,
   isReply,
   type Limit,
@@ -251,14 +251,6 @@ export class Operation {
       return;
     await this.#host.environments?.requireActive(env);
   }
-}
-
-/** The actions of a gate: none where any signed-in person or any valid credential will do, `undefined` for a public one. */
-export function gateActions(gate: Gate): readonly string[] | undefined {
-  if (typeof gate === 'string') return [gate];
-  if ('any' in gate) return gate.any;
-  if ('workload' in gate) return gate.or;
-  return 'signedIn' in gate || 'authenticated' in gate ? [] : undefined;
 }
 
 function etagOf(value: unknown): Record<string, string> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeyValue, Lock, Logger } from '@platform/sdk';
-import { milliseconds } from '../base/clock.ts';
+import { milliseconds } from '@platform/sdk';
 import { newId } from '../base/ids.ts';
 
 const LOOK_MS = 50;

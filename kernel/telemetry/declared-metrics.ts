@@ -1,4 +1,4 @@
-import type { Logger, MetricDef } from '@platform/sdk';
+import { type Logger, type MetricDef, wireNameOf } from '@platform/sdk';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
@@ -66,10 +66,6 @@ export class DeclaredMetrics {
 }
 
 const prefixOf = (service: string): string => `platform_${service}_`;
-
-/** What collectors call it (Prometheus: Metric and label naming). */
-export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string =>
-  `${prefixOf(service)}${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;
 
 /** Holds a metric to the labels it declares, and to so many combinations of their values. */
 function bound(name: string, declared: readonly string[], log: Logger): (given?: Labels) => Record<string, string> {

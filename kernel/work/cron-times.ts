@@ -1,12 +1,8 @@
-import type { CronTimes, JobDef } from '@platform/sdk';
-import { Cron } from 'croner';
+import type { CronTimes } from '@platform/sdk';
+import { cronOf } from '@platform/checks';
 
 /** Five fields of letters, digits and the signs of cron: no seconds, no nickname, no date. */
 const FIVE_FIELDS = /^ *[A-Za-z0-9*/,#?-]+(?: +[A-Za-z0-9*/,#?-]+){4} *$/;
-
-/** Throws on an expression or a zone that does not exist, which the checks say before a start. */
-export const cronOf = ({ cron = '', timezone = 'UTC' }: Pick<JobDef, 'cron' | 'timezone'>): Cron =>
-  new Cron(cron, { timezone, paused: true, mode: '5-part' });
 
 /** The times of an expression that somebody else wrote; undefined where it, or its zone, cannot be read. */
 export function cronTimes(cron: string, timezone: string): CronTimes | undefined {

@@ -1,10 +1,11 @@
 import type { JobDef, Logger } from '@platform/sdk';
 import type { Cron } from 'croner';
-import { type Clock, milliseconds } from '../base/clock.ts';
+import { milliseconds } from '@platform/sdk';
+import type { Clock } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
-import { cronOf } from './cron-times.ts';
+import { cronOf } from '@platform/checks';
 import { JobRecords } from './job-records.ts';
 
 export interface Job extends JobDef {

@@ -1,5 +1,6 @@
 import { isProblem, type Logger, type TaskDef, type TaskRun } from '@platform/sdk';
-import { type Clock, milliseconds } from '../base/clock.ts';
+import { milliseconds } from '@platform/sdk';
+import type { Clock } from '../base/clock.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';
 import { failureReason } from './failure-reason.ts';

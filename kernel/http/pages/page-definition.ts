@@ -1,4 +1,14 @@
-import type { AnyRoute, BoardSection, ColumnDecl, LinkDecl, PageAction, PageDecl, RecordTab, RowAction } from '@platform/sdk';
+import {
+  type AnyRoute,
+  type BoardSection,
+  type ColumnDecl,
+  type LinkDecl,
+  type PageAction,
+  type PageDecl,
+  type RecordTab,
+  type RowAction,
+  recordParameter,
+} from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
 import { bodyFields, field, type Node } from './page-fields.ts';
 import type { PageDefinition, WireAction, WireColumn, WireLink, WireSection, WireSource, WireTable } from './page-schema.ts';
@@ -54,10 +64,6 @@ function reading(manifest: Manifest, page: PageDecl): Pick<PageDefinition, 'live
   const refresh = shown.flatMap(each => each.refresh ?? []);
   return { ...(live.length > 0 ? { live_types: live } : {}), ...(refresh.length > 0 ? { refresh_s: Math.min(...refresh) } : {}) };
 }
-
-/** The path parameter that names the thing a record shows. */
-export const recordParameter = (manifest: Manifest, { source }: { source: string }): string =>
-  /\{([A-Za-z_]+)\}/.exec(manifest.routes[source]?.path ?? '')?.[1] ?? 'id';
 
 function sections(manifest: Manifest, name: string, page: PageDecl): WireSection[] {
   switch (page.kind) {

@@ -1,6 +1,6 @@
 import type { AnyRoute, PageDecl, RowAction } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import { gateActions } from '../operation.ts';
+import { gateActions } from '@platform/sdk';
 
 /** One further path of a route, for page data: `{id}` of the path becomes the route's own parameter. */
 export interface PageResource {

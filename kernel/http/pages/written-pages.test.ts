@@ -1,7 +1,7 @@
 import { defineContract, get, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { expect, test } from 'vitest';
 import { type Manifest, manifestOf } from '../../base/manifest.ts';
-import { checkManifest } from '../../host/plugin/checks/checks.ts';
+import { checkManifest } from '@platform/checks';
 import { pageDefinition } from './page-definition.ts';
 
 const Loan = Type.Object({ loan_id: Type.String(), customer_id: Type.String(), state: Type.String() });

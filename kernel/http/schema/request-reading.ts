@@ -1,5 +1,5 @@
 import { type AnyRoute, type ProblemDecl, ProblemError, type Request, Type } from '@platform/sdk';
-import { milliseconds } from '../../base/clock.ts';
+import { milliseconds } from '@platform/sdk';
 import { kernelProblem, type KernelProblemCode } from '../../base/kernel-problem.ts';
 import type { BodyBounds } from '../doors/request-body.ts';
 import type { Incoming } from '../operation-call.ts';

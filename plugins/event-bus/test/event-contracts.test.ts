@@ -1,4 +1,4 @@
-import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
+import { checkManifest } from '@platform/checks';
 import { registry } from '@platform/registry/contract';
 import { event, Type } from '@platform/sdk/contract';
 import { eventually, type Manifest, manifestOf, openTestStores, type TestStores } from '@platform/testing';

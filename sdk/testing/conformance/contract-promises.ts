@@ -1,5 +1,4 @@
-import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
-import { formatFinding } from '@platform/kernel/host/plugin/checks/finding';
+import { checkManifest, formatFinding } from '@platform/checks';
 import { newId } from '@platform/kernel/base/ids';
 import { expect, test } from 'vitest';
 import { as } from '../persona.ts';

@@ -1,4 +1,4 @@
-import { gateActions } from '@platform/kernel/http/operation';
+import { gateActions } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { as, type Persona } from '../persona.ts';
 import { type ConformanceSubject, sample } from './conformance-subject.ts';

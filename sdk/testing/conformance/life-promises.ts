@@ -1,5 +1,5 @@
 import type { AnyContract } from '@platform/sdk';
-import { gateActions } from '@platform/kernel/http/operation';
+import { gateActions } from '@platform/sdk';
 import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { expect, test } from 'vitest';
 import type { BootedHost } from '../boot.ts';

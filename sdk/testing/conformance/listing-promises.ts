@@ -1,4 +1,4 @@
-import { gateActions } from '@platform/kernel/http/operation';
+import { gateActions } from '@platform/sdk';
 import { expect, test } from 'vitest';
 import { as } from '../persona.ts';
 import { type ConformanceSubject, sample, sampleParams } from './conformance-subject.ts';

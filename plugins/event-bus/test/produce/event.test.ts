@@ -1,4 +1,4 @@
-import { checkManifest } from '@platform/kernel/host/plugin/checks/checks';
+import { checkManifest } from '@platform/checks';
 import { notification } from '@platform/notification/contract';
 import { statistics } from '@platform/statistics/contract';
 import { as, eventually, manifestOf, newId, openTestStores, type TestStores } from '@platform/testing';

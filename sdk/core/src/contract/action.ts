@@ -28,3 +28,11 @@ export type Gate<A extends string = string> =
   | { readonly signedIn: string }
   | { readonly authenticated: string }
   | { readonly public: string };
+
+/** The actions of a gate: none where any signed-in person or any valid credential will do, `undefined` for a public one. */
+export function gateActions(gate: Gate): readonly string[] | undefined {
+  if (typeof gate === 'string') return [gate];
+  if ('any' in gate) return gate.any;
+  if ('workload' in gate) return gate.or;
+  return 'signedIn' in gate || 'authenticated' in gate ? [] : undefined;
+}

@@ -34,3 +34,7 @@ export const histogram = <const O extends Options & Pick<MetricDef, 'buckets'>>(
   help,
   ...options,
 });
+
+/** What collectors call it (Prometheus: Metric and label naming). */
+export const wireNameOf = (service: string, name: string, { kind, unit }: MetricDef): string =>
+  `platform_${service}_${name}${unit ? `_${unit}` : ''}${kind === 'counter' ? '_total' : ''}`;

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../base/manifest.ts';
+import type { Manifest } from '@platform/sdk';
 import { checkEvents } from './event-checks.ts';
 import { checkFields } from './pages/field-checks.ts';
 import type { AddFinding, Finding } from './finding.ts';

@@ -1,5 +1,5 @@
-import type { Manifest } from '../../../base/manifest.ts';
-import { wireNameOf } from '../../../telemetry/declared-metrics.ts';
+import type { Manifest } from '@platform/sdk';
+import { wireNameOf } from '@platform/sdk';
 import type { AddFinding } from './finding.ts';
 
 const NAME = /^[a-z][a-z0-9_]{0,62}$/;

@@ -1,5 +1,5 @@
 import { CHARTS, type ColumnDecl, FORMATS, TONES } from '@platform/sdk';
-import type { Manifest } from '../../../../base/manifest.ts';
+import type { Manifest } from '@platform/sdk';
 import { type AnswerSchema, itemOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
 import { actionsOf, checkActions } from './page-action-checks.ts';

@@ -1,5 +1,5 @@
 import { FIELD_TYPES } from '@platform/sdk';
-import type { Manifest } from '../../../../base/manifest.ts';
+import type { Manifest } from '@platform/sdk';
 import { type AnswerSchema, itemOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
 

@@ -1,5 +1,5 @@
-import type { Manifest } from '../../../base/manifest.ts';
-import { brokenSubscriptions } from '../../service/event-promises.ts';
+import type { Manifest } from '@platform/sdk';
+import { brokenSubscriptions } from './event-promises.ts';
 import type { AddFinding } from './finding.ts';
 
 const EVENT = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;

@@ -1,7 +1,7 @@
 import type { JobDef } from '@platform/sdk';
-import { milliseconds } from '../../../base/clock.ts';
-import type { Manifest } from '../../../base/manifest.ts';
-import { cronOf } from '../../../work/cron-times.ts';
+import { milliseconds } from '@platform/sdk';
+import type { Manifest } from '@platform/sdk';
+import { cronOf } from './cron.ts';
 import type { AddFinding } from './finding.ts';
 
 /** Jobs and tasks: their times, tries and places (E045, E046). */

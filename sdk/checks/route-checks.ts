@@ -1,13 +1,10 @@
-import type { AnyRoute } from '@platform/sdk';
-import { milliseconds } from '../../../base/clock.ts';
-import type { Manifest } from '../../../base/manifest.ts';
-import { gateActions } from '../../../http/operation.ts';
+import { type AnyRoute, gateActions, type Manifest, milliseconds } from '@platform/sdk';
 import type { AddFinding } from './finding.ts';
 
 const PLATFORM_DOORS = new Set(['raw', 'node', 'listener']);
 const VERSIONED = /^\/v\d+\//;
 
-/** Routes, who may use them, and the actions that they name (E030 to E049, E063). */
+/** Routes, who may use them, and the actions that they name (E030 to E044, E048, E049, E063, E064). */
 export function checkRoutes(manifest: Manifest, add: AddFinding): void {
   const seen = new Set<string>();
   for (const [name, route] of Object.entries(manifest.routes)) {
@@ -126,7 +123,7 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
   for (const parameter of named)
     if (door === 'request' && !(parameter in params))
       add(
-        'E045',
+        'E064',
         `${where}.params.${parameter}`,
         `The path parameter ${parameter} has no schema.`,
         `Write \`params: { ${parameter}: Id }\`, or the schema that its values fit.`,
@@ -134,7 +131,7 @@ function checkOptions(manifest: Manifest, where: string, { door, path, options }
   for (const parameter of Object.keys(params))
     if (!named.includes(parameter))
       add(
-        'E046',
+        'E064',
         `${where}.params.${parameter}`,
         `The path has no parameter ${parameter}.`,
         `Use one of: ${named.join(', ') || '(none)'}.`,

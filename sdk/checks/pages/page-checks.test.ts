@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineContract, event, get, Page, PageQuery, post, Type } from '@platform/sdk/contract';
 import { expect, test } from 'vitest';
-import { type Manifest, manifestOf } from '../../../../base/manifest.ts';
-import { readPlugin } from '../../loader.ts';
+import { type Manifest, manifestOf } from '../../../kernel/base/manifest.ts';
+import { readPlugin } from '../../../kernel/host/plugin/loader.ts';
 import { checkManifest } from '../checks.ts';
 import { formatFinding } from '../finding.ts';
 
@@ -156,7 +156,7 @@ test('the event of another service is one that the service declares, where it is
 });
 
 test('every page of the platform and of the vertical beside it passes', async () => {
-  const root = fileURLToPath(new URL('../../../../../', import.meta.url));
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
   const { services } = JSON.parse(readFileSync(`${root}catalog/platform.json`, 'utf8')) as { services: { package: string }[] };
   const folders = [...services.map(service => `plugins/${service.package}`), 'e2e/verticals/lending'];
   const manifests = await Promise.all(folders.map(async folder => (await readPlugin(root + folder)).manifest));

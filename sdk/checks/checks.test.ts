@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { type Manifest, manifestOf } from '../../../base/manifest.ts';
-import { probe } from '../../../test/probe-contract.ts';
+import { type Manifest, manifestOf } from '../../kernel/base/manifest.ts';
+import { probe } from '../../kernel/test/probe-contract.ts';
 import { checkManifest } from './checks.ts';
 import { formatFinding } from './finding.ts';
-import { readPlugin } from '../loader.ts';
+import { readPlugin } from '../../kernel/host/plugin/loader.ts';
 
 const good = manifestOf(probe, '1.0.0');
 type Draft = { -readonly [K in keyof Manifest]: Manifest[K] } & Record<string, never>;
@@ -151,8 +151,8 @@ describe('each fault has its number, its place, what is wrong and what to do', (
     ['E048', 'probe.routes.rawDrop.idempotency', broken(draft => delete route(draft, 'rawDrop').options['idempotency'])],
     ['E048', 'probe.routes.drop.idempotency', broken(draft => Object.assign(route(draft, 'drop').options, { idempotency: { none: '' } }))],
     ['E048', 'probe.routes.rawDrop.idempotency', broken(draft => Object.assign(route(draft, 'rawDrop'), { door: 'node' }))],
-    ['E045', 'probe.routes.readThing.params.thing_id', broken(draft => delete route(draft, 'readThing').options['params'])],
-    ['E046', 'probe.routes.greet.params.id', broken(draft => Object.assign(route(draft).options, { params: { id: {} } }))],
+    ['E064', 'probe.routes.readThing.params.thing_id', broken(draft => delete route(draft, 'readThing').options['params'])],
+    ['E064', 'probe.routes.greet.params.id', broken(draft => Object.assign(route(draft).options, { params: { id: {} } }))],
     ['E038', 'probe.routes.greet.errors', broken(draft => Object.assign(route(draft).options, { errors: 'scim' }))],
     ['E049', 'probe.routes.put.limit', broken(draft => delete route(draft, 'put').options['limit'])],
     ['E049', 'probe.routes.put.limit', broken(draft => Object.assign(route(draft, 'put').options, { body: {} }))],
@@ -254,7 +254,7 @@ describe('each fault has its number, its place, what is wrong and what to do', (
 });
 
 describe('the platform’s own manifests', async () => {
-  const root = fileURLToPath(new URL('../../../../', import.meta.url));
+  const root = fileURLToPath(new URL('../../', import.meta.url));
   const { services } = JSON.parse(readFileSync(`${root}catalog/platform.json`, 'utf8')) as { services: { package: string }[] };
   const manifests = await Promise.all(services.map(async service => (await readPlugin(`${root}plugins/${service.package}`)).manifest));
   const known = new Map(manifests.map(manifest => [manifest.id, manifest]));
@@ -291,10 +291,10 @@ describe('the platform’s own manifests', async () => {
         ]);
       expect(manifest.vertical).toBe('platform');
     }
-    const { CORRELATION_HEADER } = await import('../../../http/doors/exchange.ts');
-    const { ENROLLMENT_HEADER } = await import('../../machine/enrollment/enrollment.ts');
+    const { CORRELATION_HEADER } = await import('../../kernel/http/doors/exchange.ts');
+    const { ENROLLMENT_HEADER } = await import('../../kernel/host/machine/enrollment/enrollment.ts');
     expect([CORRELATION_HEADER, ENROLLMENT_HEADER]).toEqual(['x-platform-correlation-id', 'x-platform-bootstrap-enrollment']);
-    const { KERNEL_CONFIG } = await import('../../boot/configuration.ts');
+    const { KERNEL_CONFIG } = await import('../../kernel/host/boot/configuration.ts');
     for (const { env } of Object.values(KERNEL_CONFIG.properties) as unknown as { env: string }[]) expect(env).toMatch(/^PLATFORM_/);
   });
 

@@ -1,6 +1,6 @@
 import type { LinkDecl, RowColumn } from '@platform/sdk';
-import type { Manifest } from '../../../../base/manifest.ts';
-import { recordParameter } from '../../../../http/pages/page-definition.ts';
+import type { Manifest } from '@platform/sdk';
+import { recordParameter } from '@platform/sdk';
 import type { AddFinding } from '../finding.ts';
 import { actionsOf } from './page-action-checks.ts';
 import { type PagePart, parametersOf, requireNamed } from './page-part.ts';

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../base/manifest.ts';
+import type { Manifest } from '@platform/sdk';
 
 interface Node {
   readonly type?: string | readonly string[];

@@ -1,4 +1,4 @@
-import type { Manifest } from '../../../base/manifest.ts';
+import type { Manifest } from '@platform/sdk';
 import type { AddFinding } from './finding.ts';
 
 /** Settings, keys, and the tables that go with an environment (E060 to E062, E080, E081). */
