@@ -32,9 +32,16 @@ export interface StatItem {
   trend?: Path;
   /** Extension: draws what it was, or how it changed, with every reading of the page. */
   history?: 'value' | 'change';
+  link?: Link;
 }
 export type Format = 'text' | 'number' | 'bytes' | 'percent' | 'duration_s' | 'datetime' | 'ago' | 'bool' | 'json' | 'badge' | 'code' | 'html';
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'muted';
+export interface Link {
+  page: string;
+  /** Extension: whose page it is; the same service without. */
+  service?: string;
+  params?: Record<string, string>;
+}
 export interface TableSection {
   id: string;
   title?: string;
@@ -58,12 +65,8 @@ export interface Column {
   link?: Link;
   /** Extension: draws what it was, or how it changed, with every reading of the page. */
   history?: 'value' | 'change';
-}
-export interface Link {
-  page: string;
-  /** Extension: whose page it is; the same service without. */
-  service?: string;
-  params?: Record<string, string>;
+  /** Extension: its head sorts the table, by `sort` and `order` of the source. */
+  sort?: true;
 }
 export interface Field {
   name: string;

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import type { StatsSection as Definition } from '../../api/page-def.ts';
 import { historyOf, SparkLine } from './spark-line.tsx';
 import { formatted } from '../value/format.ts';
+import { usePageHost } from '../page/page-host.ts';
 import { LoadedView } from '../page/page-state.tsx';
 import { valueAt } from '../page/path.ts';
 import { useSource } from '../page/use-source.ts';
@@ -20,12 +21,13 @@ const READINGS = 60;
 
 function Figures({ items, data }: { items: Definition['items']; data: unknown }) {
   const [readings, setReadings] = useState<readonly unknown[]>([]);
+  const host = usePageHost();
   useEffect(() => setReadings(before => [...before.slice(1 - READINGS), data]), [data]);
   return (
     <dl className="stats">
-      {items.map(({ label, value, format, tone, trend, history }) => (
+      {items.map(({ label, value, format, tone, trend, history, link }) => (
         <div key={label} className="figure-card" data-tone={tone}>
-          <dt>{label}</dt>
+          <dt>{link ? <a href={host.href(link, { row: data, params: host.params })}>{label}</a> : label}</dt>
           <dd>
             <span className="figure">{formatted(valueAt(data, value), format ?? 'text')}</span>
             {trend && <Trend value={valueAt(data, trend)} />}

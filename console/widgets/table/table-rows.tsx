@@ -4,8 +4,10 @@ import { holds } from '../page/condition.ts';
 import { usePageHost } from '../page/page-host.ts';
 import { valueAt } from '../page/path.ts';
 import { isNumeric, Value } from '../value/value.tsx';
+import { ColumnHead } from './sort.tsx';
 import { RowActions } from './row-actions.tsx';
 import { RowDetail } from './row-detail.tsx';
+import type { Sorting } from './use-table-page.ts';
 
 /** Which rows are chosen; nothing where a table has no act for several rows at once. */
 export interface Choice {
@@ -19,6 +21,8 @@ interface Rows {
   readonly choice: Choice | undefined;
   /** Rows that have just changed. */
   readonly changed: ReadonlySet<string>;
+  readonly sorting: Sorting | undefined;
+  sortBy(sorting: Sorting | undefined): void;
   keyOf(row: unknown): string;
   /** What a column of a row said before. */
   readings(key: string, path: string): readonly number[];
@@ -42,7 +46,7 @@ export function TableRows({ title, ...parts }: Rows & { title?: string | undefin
   );
 }
 
-function Head({ section, rows, choice, keyOf }: Rows) {
+function Head({ section, rows, choice, keyOf, sorting, sortBy }: Rows) {
   const all = () => new Set(rows.map(keyOf));
   return (
     <thead>
@@ -57,10 +61,8 @@ function Head({ section, rows, choice, keyOf }: Rows) {
             />
           </th>
         )}
-        {section.columns.map(({ label, format }) => (
-          <th key={label} scope="col" className={isNumeric(format) ? 'num' : undefined}>
-            {label}
-          </th>
+        {section.columns.map(column => (
+          <ColumnHead key={column.label} column={column} sorting={sorting} sortBy={sortBy} />
         ))}
         {hasEnd(section) && (
           <th scope="col" className="act">

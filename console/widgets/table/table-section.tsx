@@ -7,6 +7,7 @@ import { FilterBar } from './filter-bar.tsx';
 import { usePageHost } from '../page/page-host.ts';
 import { Empty, LoadedView } from '../page/page-state.tsx';
 import { valueAt } from '../page/path.ts';
+import { SortChoice } from './sort.tsx';
 import { TableFoot } from './table-foot.tsx';
 import { TableRows } from './table-rows.tsx';
 import { useChangedRows } from './use-changed-rows.ts';
@@ -19,10 +20,10 @@ export function TableSection({ section, title }: { section: Definition; title?: 
   const host = usePageHost();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const { source, row_key, columns, bulk_actions = [] } = section;
-  const { loaded, rows, filter, setFilter, foot } = useTablePage(source);
+  const { loaded, rows, filter, setFilter, sort, setSort, foot } = useTablePage(source);
 
   const keyOf = (row: unknown) => String(valueAt(row, row_key));
-  const changed = useChangedRows(loaded.data === undefined ? undefined : rows, keyOf, JSON.stringify(filter));
+  const changed = useChangedRows(loaded.data === undefined ? undefined : rows, keyOf, JSON.stringify([filter, sort]));
   const readings = useRowReadings(
     rows,
     keyOf,
@@ -58,6 +59,7 @@ export function TableSection({ section, title }: { section: Definition; title?: 
       }
     >
       {section.filters && section.filters.length > 0 && <FilterBar fields={section.filters ?? NO_FILTERS} change={setFilter} />}
+      <SortChoice section={section} sorting={sort} sortBy={setSort} />
       <LoadedView of={loaded}>
         {() =>
           rows.length === 0 ? (
@@ -73,6 +75,8 @@ export function TableSection({ section, title }: { section: Definition; title?: 
                   changed={changed}
                   keyOf={keyOf}
                   readings={readings}
+                  sorting={sort}
+                  sortBy={setSort}
                 />
               </div>
               <TableFoot {...foot} />

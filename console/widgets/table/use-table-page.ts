@@ -8,14 +8,21 @@ import { useSource } from '../page/use-source.ts';
 
 const PAGE = 50;
 
+/** By which column, and which way: as the source is asked. */
+export interface Sorting {
+  readonly sort: string;
+  readonly order: 'asc' | 'desc';
+}
+
 /** The rows of a table under its filter: the first page, kept fresh, and what was loaded behind it. */
 export function useTablePage(source: Source) {
   const host = usePageHost();
   const { notify } = useConsole();
   const [filter, setFilter] = useState<Record<string, string>>({});
+  const [sort, setSort] = useState<Sorting>();
   const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
   const [busy, setBusy] = useState(false);
-  const loaded = useSource(source, { ...filter, ...(source.paged ? { limit: PAGE } : {}) });
+  const loaded = useSource(source, { ...filter, ...sort, ...(source.paged ? { limit: PAGE } : {}) });
 
   const more = added?.to === loaded.data ? added : undefined;
   const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);
@@ -24,7 +31,7 @@ export function useTablePage(source: Source) {
   const loadMore = async () => {
     setBusy(true);
     try {
-      const answer = await host.read(source, { ...filter, limit: PAGE, cursor });
+      const answer = await host.read(source, { ...filter, ...sort, limit: PAGE, cursor });
       setAdded({ to: loaded.data, rows: [...(more?.rows ?? []), ...itemsOf(answer, source)], cursor: nextCursorOf(answer) });
     } catch (error) {
       notify(Problem.of(error).message, 'bad');
@@ -32,5 +39,13 @@ export function useTablePage(source: Source) {
       setBusy(false);
     }
   };
-  return { loaded, rows, filter, setFilter, foot: { count: rows.length, noun: 'row', more: cursor !== undefined, busy, onMore: loadMore } };
+  return {
+    loaded,
+    rows,
+    filter,
+    setFilter,
+    sort,
+    setSort,
+    foot: { count: rows.length, noun: 'row', more: cursor !== undefined, busy, onMore: loadMore },
+  };
 }

@@ -23,7 +23,19 @@ type TablePage = Extract<PageDecl, { kind: 'table' | 'feed' }>;
 /** A table wherever it stands: alone, on a board, on a record. */
 type Table = Pick<
   TablePage,
-  'source' | 'key' | 'columns' | 'search' | 'filters' | 'empty' | 'rowDetail' | 'open' | 'rowActions' | 'bulkActions' | 'update' | 'remove'
+  | 'source'
+  | 'key'
+  | 'columns'
+  | 'search'
+  | 'filters'
+  | 'sort'
+  | 'empty'
+  | 'rowDetail'
+  | 'open'
+  | 'rowActions'
+  | 'bulkActions'
+  | 'update'
+  | 'remove'
 >;
 
 /** Turns an author's page into the wire form the console draws (G-K-18): labels and schemas resolved, no code, no expression. */
@@ -145,7 +157,8 @@ function tableSection(manifest: Manifest, table: Table, page: string, source: Wi
     columns: table.columns.map((each, index) => ({
       ...column(each),
       ...(each.history ? { history: each.history } : {}),
-      ...(each.link ? { link: wireLink(each.link) } : index === 0 && link ? { link } : {}),
+      ...(index === 0 && link && !each.link ? { link } : {}),
+      ...(table.sort?.includes(each.field) ? { sort: true as const } : {}),
     })),
     filters: [...(table.search ? [table.search] : []), ...(table.filters ?? [])].flatMap(name => {
       const schema = listed.options.query?.[name] as Node | undefined;
@@ -231,8 +244,14 @@ function figureSection(section: Exclude<BoardSection, { kind: 'table' }>, source
   }
 }
 
-function column({ field: value, label, as, tones }: ColumnDecl): WireColumn {
-  return { label, value, ...(as ? { format: as === 'status' ? 'badge' : as } : {}), ...(tones ? { tone_map: tones } : {}) };
+function column({ field: value, label, as, tones, link }: ColumnDecl): WireColumn {
+  return {
+    label,
+    value,
+    ...(as ? { format: as === 'status' ? 'badge' : as } : {}),
+    ...(tones ? { tone_map: tones } : {}),
+    ...(link ? { link: wireLink(link) } : {}),
+  };
 }
 
 /** What an author writes as `{name}` is a member of the row. */

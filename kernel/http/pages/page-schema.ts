@@ -77,6 +77,7 @@ const Column = closed('Column', {
   tone_map: maybe(Type.Record(Type.String(), Tone)),
   link: maybe(Link),
   history,
+  sort: maybe(Type.Literal(true, { description: 'Extension: its head sorts the table, by `sort` and `order` of the source' })),
 });
 const StatItem = closed('StatItem', {
   label: text,
@@ -86,6 +87,7 @@ const StatItem = closed('StatItem', {
   tone_map: maybe(Type.Record(Type.String(), Tone)),
   trend: maybe(Path),
   history,
+  link: maybe(Link),
 });
 
 const section = <K extends string, P extends Record<string, TSchema>>(title: string, kind: K, members: P) =>

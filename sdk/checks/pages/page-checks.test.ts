@@ -134,6 +134,13 @@ test.each<[finding: string, change: (pages: Draft, manifest: Manifest) => void]>
   ],
   ['E056 loans.rowActions.decide.tone', onRow({ tone: 'red' })],
   ['E056 curve.chart', pages => Object.assign(pages.curve, { chart: 'donut' })],
+  ['E057 loans.sort', pages => Object.assign(pages.loans, { sort: ['applicant'] })],
+  ['E051 loans.sort', pages => Object.assign(pages.loans, { sort: ['colour'] })],
+  ['E053 loan.fields.state.link', pages => Object.assign(pages.loan, { fields: [{ field: 'state', label: 'x', link: { page: 'none' } }] })],
+  [
+    'E053 figures.items.open.link',
+    pages => Object.assign(pages.figures, { items: [{ field: 'open', label: 'x', link: { page: 'loan' } }] }),
+  ],
   ['E057 loans.filters', pages => Object.assign(pages.loans, { filters: ['colour'] })],
   ['E057 loans.rowActions.decide.body', onRow({ body: { colour: true } })],
   [

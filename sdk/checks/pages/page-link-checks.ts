@@ -1,5 +1,4 @@
-import type { LinkDecl, RowColumn } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import type { ColumnDecl, LinkDecl, Manifest } from '@platform/sdk';
 import { recordParameter } from '@platform/sdk';
 import type { AddFinding } from '../finding.ts';
 import { actionsOf } from './page-action-checks.ts';
@@ -9,12 +8,19 @@ import { shownBy } from './page-part-checks.ts';
 /** Where columns and actions lead: a page that is there, with every parameter that it needs, from members of the row (E051, E053). */
 export function checkLinks(manifest: Manifest, known: ReadonlyMap<string, Manifest>, place: PagePart, add: AddFinding): void {
   const { where, part } = place;
-  const columns: readonly RowColumn[] = 'columns' in part ? part.columns : [];
+  const shownIn: Readonly<Record<string, readonly ColumnDecl[]>> = {
+    columns: 'columns' in part ? part.columns : [],
+    rowDetail: 'rowDetail' in part ? (part.rowDetail ?? []) : [],
+    fields: 'fields' in part ? part.fields : [],
+    items: part.kind === 'stats' ? part.items : [],
+  };
   const row = shownBy(manifest, place, () => undefined);
   // What is done to the page as a whole has no row, but the parameters of the page.
   const page = { schema: { properties: Object.fromEntries(parametersOf(part).map(name => [name, {}])) }, whose: 'Parameters of the page' };
   const links = [
-    ...columns.map(({ field, link }) => [`${where}.columns.${field}.link`, link, row] as const),
+    ...Object.entries(shownIn).flatMap(([member, decls]) =>
+      decls.map(({ field, link }) => [`${where}.${member}.${field}.link`, link, row] as const),
+    ),
     ...actionsOf(manifest, part).map(([member, { route, then }]) => {
       const shown = member === 'actions' && part.kind !== 'record' ? page : row;
       return [`${where}.${member}.${route}.then`, then, shown] as const;

@@ -19,6 +19,7 @@ export function checkPart(manifest: Manifest, place: PagePart, add: AddFinding):
   if (shown) {
     checkMembers(part, shown, where, add);
     checkRows(manifest, part, shown, where, add);
+    checkSort(manifest, part, shown, where, add);
   }
   checkActions(manifest, part, shown, where, add);
 }
@@ -52,6 +53,20 @@ function checkSource(manifest: Manifest, { where, part, alone }: PagePart, add: 
   for (const [member, name] of sent)
     if (!query.includes(name))
       add('E057', `${where}.${member}`, `${part.source} has no query member '${name}'.`, `Use one of: ${query.join(', ') || '(none)'}.`);
+}
+
+/** Columns that sort are members of the row, and values of the source's `sort` (E051, E057). */
+function checkSort(manifest: Manifest, part: PagePart['part'], shown: Shown, where: string, add: AddFinding): void {
+  if (!('sort' in part) || !('columns' in part) || part.sort === undefined) return;
+  const { sort, order } = (manifest.routes[part.source]?.options.query ?? {}) as Record<string, AnswerSchema | undefined>;
+  const taken = (sort?.enum ?? []).map(String);
+  for (const name of part.sort) {
+    requireMember(shown, name, `${where}.sort`, add);
+    if (!part.columns.some(({ field }) => field === name))
+      add('E051', `${where}.sort`, `No column shows '${name}'.`, `Use one of: ${part.columns.map(({ field }) => field).join(', ')}.`);
+    if (!order || !taken.includes(name))
+      add('E057', `${where}.sort`, `${part.source} does not sort by '${name}'.`, `Give its query \`...SortQuery('${name}')\`.`);
+  }
 }
 
 const filtersOf = (part: PagePart['part']): readonly string[] => ('filters' in part ? (part.filters ?? []) : []);

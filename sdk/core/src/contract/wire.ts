@@ -16,6 +16,11 @@ export const PageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
   cursor: Type.Optional(Type.String({ maxLength: 512 })),
 };
+/** Query members of a listing that can be sorted by these members of its rows; `ctx.page` takes the order of {@link sorted}. */
+export const SortQuery = <const Members extends readonly string[]>(...members: Members) => ({
+  sort: Type.Optional(Type.Unsafe<Members[number]>({ type: 'string', enum: [...members], title: 'Sorted by' })),
+  order: Type.Optional(Type.Unsafe<'asc' | 'desc'>({ type: 'string', enum: ['asc', 'desc'], title: 'Direction' })),
+});
 /** The answer of every keyset listing (G-K-04). */
 export const Page = <T extends TSchema>(items: T) =>
   Type.Object({ items: Type.Array(items), next_cursor: Type.Union([Type.String(), Type.Null()]) });

@@ -30,3 +30,18 @@ export interface PagePart {
  * before says from which members of the order the next page goes on.
  */
 export type PageRows<Row> = readonly Row[] | { readonly items: readonly Row[]; readonly next: object | undefined };
+
+/**
+ * The order of a listing that can be sorted (`SortQuery`): as the query asks, `asc` where it names no direction, and otherwise as it is.
+ * `by` has the column and kind of each member; none of the columns is null. A cursor of one order is none of another.
+ */
+export function sorted(
+  spec: PageSpec,
+  { sort, order = 'asc' }: { readonly sort?: string | undefined; readonly order?: 'asc' | 'desc' | undefined },
+  by: Readonly<Record<string, readonly [column: string, kind: OrderKind]>>,
+): PageSpec {
+  const asked = sort === undefined ? undefined : by[sort];
+  const tie = Object.entries(spec.order).at(-1);
+  if (!asked || !tie) return spec;
+  return { list: `${spec.list} ${sort} ${order}`, order: Object.fromEntries([asked, tie]), ascending: order === 'asc' };
+}

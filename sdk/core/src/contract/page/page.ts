@@ -31,6 +31,8 @@ export interface ColumnDecl {
   readonly as?: (typeof FORMATS)[number];
   /** Tone per value, for `status`. */
   readonly tones?: Readonly<Record<string, Tone>>;
+  /** Where the value leads, in a table, a record or beside other figures. */
+  readonly link?: LinkDecl;
 }
 
 /** A figure; with `history`, a line of what it was, or of how it changed, since somebody began to look. It needs a page that refreshes. */
@@ -50,10 +52,8 @@ export interface LinkDecl {
   readonly params?: Readonly<Record<string, string>>;
 }
 
-/** A column of a table: a figure may have its `history`, and any column may lead to a page. */
-export interface RowColumn extends FigureDecl {
-  readonly link?: LinkDecl;
-}
+/** A column of a table: a figure may have its `history`. */
+export type RowColumn = FigureDecl;
 
 interface PageBase {
   readonly title: string;
@@ -86,6 +86,8 @@ interface Rows {
   /** The text member of the source's query that looks for words; it stands before the filters. */
   readonly search?: string;
   readonly filters?: readonly string[];
+  /** Columns whose heads sort the table; the source's query has `sort`, with these values, and `order`: see `SortQuery`. */
+  readonly sort?: readonly string[];
   readonly empty?: string;
   /** What a row shows of itself when it is opened. */
   readonly rowDetail?: readonly ColumnDecl[];
