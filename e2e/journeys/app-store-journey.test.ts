@@ -84,6 +84,21 @@ describe(`an application from its listing to its end, ${MODE}`, () => {
     await shot('secret');
     await ada.keyboard.press('Escape');
     await row('Our orders').getByText('Active', { exact: true }).waitFor();
+    // The head of a column sorts by keyboard, and says so.
+    const name = ada.getByRole('columnheader', { name: /^Name/ });
+    await name.getByRole('button').focus();
+    for (const [sort, order] of [
+      ['ascending', 'asc'],
+      ['descending', 'desc'],
+      ['none', null],
+    ] as const) {
+      const asked = ada.waitForRequest(
+        request => request.url().includes('/v1/admin/instances') && new URL(request.url()).searchParams.get('order') === order,
+      );
+      await ada.keyboard.press('Enter');
+      await asked;
+      expect(await name.getAttribute('aria-sort')).toBe(sort);
+    }
     await shot('instances');
     await row('Our orders').getByRole('link').first().click();
     await ada.getByRole('heading', { name: 'Our orders' }).waitFor();

@@ -26,6 +26,7 @@ export type { EnvironmentRows } from './src/data/environment-rows.ts';
 export type { AuditEntry, EmitEntry, Tx } from './src/data/tx.ts';
 export type { EnqueueOptions, LeftTask, TaskQueue, TaskRun } from './src/context/work/task-queue.ts';
 export type { OrderKind, PagePart, PageRows, PageSpec } from './src/data/paging.ts';
+export { sorted } from './src/data/paging.ts';
 export type { Sql } from './src/data/sql.ts';
 export type { Cache, CacheOptions } from './src/context/cache.ts';
 export type { Possession, TokenChecks, TokenClaims, VerificationKey } from './src/context/token-claims.ts';

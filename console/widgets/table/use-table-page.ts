@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { Problem } from '../../api/gateway/problem.ts';
 import type { Source } from '../../api/page-def.ts';
 import { useConsole } from '../../shell/console-context.ts';
@@ -22,7 +22,14 @@ export function useTablePage(source: Source) {
   const [sort, setSort] = useState<Sorting>();
   const [added, setAdded] = useState<{ to: unknown; rows: readonly unknown[]; cursor: string | undefined }>();
   const [busy, setBusy] = useState(false);
-  const loaded = useSource(source, { ...filter, ...sort, ...(source.paged ? { limit: PAGE } : {}) });
+  const fresh = useSource(source, { ...filter, ...sort, ...(source.paged ? { limit: PAGE } : {}) });
+
+  // While other rows are sorted the table stays, with its heads: whoever sorts by keyboard keeps their place.
+  const of = JSON.stringify([source, filter, host.params]);
+  const last = useRef<{ of: string; data: unknown }>(undefined);
+  if (fresh.data !== undefined) last.current = { of, data: fresh.data };
+  const stays = fresh.data === undefined && !fresh.problem && last.current?.of === of;
+  const loaded = stays ? { ...fresh, data: last.current?.data } : fresh;
 
   const more = added?.to === loaded.data ? added : undefined;
   const rows = useMemo(() => [...itemsOf(loaded.data, source), ...(more?.rows ?? [])], [loaded.data, more, source]);

@@ -10,13 +10,13 @@ export const pages = {
     refresh: 10,
     source: 'overview',
     items: [
-      { field: 'streams', label: 'Streams', as: 'number' },
+      { field: 'streams', label: 'Streams', as: 'number', link: { page: 'streams' } },
       { field: 'entries', label: 'Events kept', as: 'number' },
-      { field: 'groups', label: 'Consumer groups', as: 'number' },
+      { field: 'groups', label: 'Consumer groups', as: 'number', link: { page: 'consumers' } },
       { field: 'pending', label: 'Unacknowledged', as: 'number' },
       { field: 'retries', label: 'Waiting for a retry', as: 'number' },
       { field: 'delayed', label: 'Delayed', as: 'number' },
-      { field: 'dead_letters', label: 'Dead letters', as: 'number' },
+      { field: 'dead_letters', label: 'Dead letters', as: 'number', link: { page: 'dlq' } },
     ],
   },
   streams: {

@@ -2,7 +2,7 @@ import { AskedAtThePages } from './account-request.ts';
 import { actions } from './actions.ts';
 import { config } from './config.ts';
 import { events } from './events.ts';
-import { defineContract, get, Id, node, Page, PageQuery, post, put, task, Type } from '@platform/sdk/contract';
+import { defineContract, get, Id, node, Page, PageQuery, post, put, SortQuery, task, Type } from '@platform/sdk/contract';
 import { templates } from './mail/templates.ts';
 import { pages } from './pages.ts';
 import { problems } from './problems.ts';
@@ -112,7 +112,11 @@ export const identity = defineContract({
     listUsers: get('/v1/users', {
       summary: 'People, newest first',
       gate: { any: ['auth:users:read', 'auth:users:admin'] },
-      query: PageQuery,
+      query: {
+        q: Type.Optional(Type.String({ title: 'E-mail or name', maxLength: 100 })),
+        ...SortQuery('email', 'created_at'),
+        ...PageQuery,
+      },
       env: 'own',
       returns: Page(UserRow),
     }),

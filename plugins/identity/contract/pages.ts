@@ -8,6 +8,8 @@ export const pages = {
     icon: 'users',
     source: 'listUsers',
     key: 'user_id',
+    search: 'q',
+    sort: ['email', 'created_at'],
     live: ['platform:auth:user:created', 'platform:auth:user:updated', 'platform:auth:user:deleted'],
     rowActions: [
       { route: 'unlockUser', label: 'Unlock', when: { field: 'status', is: 'locked' } },
@@ -38,6 +40,7 @@ export const pages = {
       { field: 'display_name', label: 'Name' },
       { field: 'status', label: 'Status', as: 'status', tones: { active: 'ok', locked: 'warn', disabled: 'muted' } },
       { field: 'mfa_enrolled', label: 'Second factor', as: 'bool' },
+      { field: 'created_at', label: 'Since', as: 'datetime' },
       { field: 'last_sign_in_at', label: 'Last sign-in', as: 'datetime' },
     ],
   },

@@ -82,7 +82,17 @@ export const pages = {
     create: 'createGateway',
     update: 'updateGateway',
     remove: 'deleteGateway',
-    rowActions: [{ route: 'tryGateway', ...test }],
+    rowActions: [
+      { route: 'tryGateway', ...test },
+      {
+        route: 'updateGateway',
+        label: 'Switch off',
+        body: { enabled: false },
+        confirm: 'No message leaves by {name} until it is switched on again.',
+        tone: 'warn',
+        when: { field: 'enabled', is: true },
+      },
+    ],
     empty: 'Nothing leaves the platform yet. Add a gateway for e-mail first: smtp://, smtps:// or the https:// address of a relay.',
     columns: [
       { field: 'name', label: 'Name' },
@@ -126,7 +136,12 @@ export const pages = {
       { field: 'channel', label: 'Channel' },
       { field: 'error', label: 'Last words' },
       { field: 'attempts', label: 'Tries', as: 'number' },
-      { field: 'notification_id', label: 'Message', as: 'code' },
+      {
+        field: 'notification_id',
+        label: 'Message',
+        as: 'code',
+        link: { page: 'message', params: { notification_id: '{notification_id}' } },
+      },
     ],
     rowDetail: [{ field: 'history', label: 'Every try', as: 'json' }],
   },

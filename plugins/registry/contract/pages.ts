@@ -11,6 +11,7 @@ export const pages = {
     description: 'App instances of this environment and where people reach them',
     source: 'applicationRows',
     key: 'app_instance_id',
+    sort: ['name', 'slug'],
     scope: 'env',
     live: ['platform:sys:app:created', 'platform:sys:app:updated', 'platform:sys:app:archived'],
     empty: 'No application is installed here.',
@@ -97,7 +98,7 @@ export const pages = {
   verticals: {
     kind: 'table',
     title: 'Verticals',
-    icon: 'grid',
+    icon: 'plug',
     description: 'Every service and where its life stands. What a plugin brought can be taken out.',
     scope: 'platform',
     source: 'listLives',

@@ -39,7 +39,9 @@ export const pages = {
     refresh: 3,
     source: 'services',
     key: 'instance_key',
-    filters: ['service_type', 'status', 'q'],
+    search: 'q',
+    filters: ['service_type', 'status'],
+    sort: ['title', 'status', 'metrics.cpu_pct', 'metrics.mem_mb', 'metrics.latency_ms', 'restarts'],
     columns: [
       { field: 'title', label: 'Service' },
       { field: 'start_priority', label: 'Tier', as: 'number' },
@@ -72,7 +74,13 @@ export const pages = {
       },
       { route: 'abortUpgrade', label: 'Abort upgrade', confirm: 'Abort the upgrade? The old instance goes on serving.', tone: 'warn' },
       { route: 'rollback', label: 'Roll back', confirm: 'Go back to the instance before?', tone: 'warn' },
-      { route: 'drain', label: 'Take out of turn', confirm: 'Send no more requests to this instance?', tone: 'warn' },
+      {
+        route: 'drain',
+        label: 'Take out of turn',
+        confirm: 'Send no more requests to this instance?',
+        tone: 'warn',
+        when: { field: 'status', is: 'Active' },
+      },
       { route: 'stop', label: 'Stop', confirm: 'Stop this instance? It is refused for the last active one of its service.', tone: 'bad' },
       { route: 'serviceLog', label: 'Log', then: 'show' },
       { route: 'serviceProcesses', label: 'Worker processes', then: 'show' },
@@ -116,6 +124,7 @@ export const pages = {
     refresh: 3,
     source: 'machines',
     key: 'ip',
+    sort: ['ip', 'cpu_pct', 'mem_pct', 'used_mb'],
     columns: [
       { field: 'ip', label: 'Address', as: 'code' },
       { field: 'base', label: 'First machine', as: 'bool' },

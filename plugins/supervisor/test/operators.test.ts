@@ -105,6 +105,9 @@ describe('operators', () => {
     await open([service('auth', 10), service('sys', 15)]);
     await world.box.boot();
     const first = only('auth');
+    const titles = async (order: 'asc' | 'desc') =>
+      (await world.by.services({ query: { sort: 'title', order } })).items.map(({ title }) => title).filter(title => title !== 'CAPTAIN');
+    expect([(await titles('asc')).slice(0, 1), (await titles('desc')).at(-1)]).toEqual([['AUTH'], 'AUTH']);
     await eventually(() => statuses('auth')).toEqual(['Active']);
     expect((await world.by.services({ query: { service_type: 'auth' } })).items).toMatchObject([
       { instance_key: keyOf(first), title: 'AUTH', status: 'Active' },

@@ -1,4 +1,4 @@
-import { del, get, Id, Page, PageQuery, post, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, SortQuery, Type } from '@platform/sdk/contract';
 import { DomainBind, DomainBinding } from '../schema/domain.ts';
 import { Install, Installed, Instance, InstanceStatus, OauthClient, Setup, ShownInstall } from '../schema/instance.ts';
 
@@ -43,7 +43,7 @@ export const instanceRoutes = {
   listInstances: get(all, {
     summary: 'Installed applications, newest first',
     ...reads,
-    query: { envId: Type.Optional(Id), status: Type.Optional(InstanceStatus), ...PageQuery },
+    query: { envId: Type.Optional(Id), status: Type.Optional(InstanceStatus), ...SortQuery('name', 'created_at'), ...PageQuery },
     returns: Page(Instance),
   }),
   getInstance: get(one, {

@@ -1,4 +1,4 @@
-import { del, get, Id, Page, PageQuery, post, put, raw, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, raw, SortQuery, Type } from '@platform/sdk/contract';
 import { Listing, ListingChange, Media, MediaRole, NewListing, NewMedia } from '../schema/listing.ts';
 
 const ofListing = { listing_id: Id };
@@ -27,6 +27,7 @@ const filters = {
   app_slug: Type.Optional(Type.String({ title: 'Application', maxLength: 64 })),
   channel: Type.Optional(Type.String({ title: 'Channel', maxLength: 64 })),
   q: Type.Optional(Type.String({ title: 'Words', maxLength: 100 })),
+  ...SortQuery('name', 'app_slug'),
   ...PageQuery,
 };
 

@@ -1,9 +1,17 @@
-import { brokenConstraint, type Caller } from '@platform/sdk';
+import { brokenConstraint, type Caller, sorted } from '@platform/sdk';
 import type { Instance, InstanceStatus } from '../../contract/schema/instance.ts';
 import type { Ctx, StoreTx } from '../context.ts';
 import { instanceOf, type InstanceRow, selectInstances } from './instance-row.ts';
 
 type Told = 'created' | 'activated' | 'updated' | 'failed' | 'deleted';
+interface Asked {
+  readonly status?: InstanceStatus;
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly sort?: string;
+  readonly order?: 'asc' | 'desc';
+}
+
 /** Longer than an install and its undoing may take. */
 const LEASE_MS = 120_000;
 
@@ -18,13 +26,16 @@ export class Instances {
     this.#ctx = ctx;
   }
 
-  async list(envId: string, { status, limit, cursor }: { status?: InstanceStatus; limit?: number; cursor?: string }) {
+  async list(envId: string, { status, limit, cursor, ...asked }: Asked) {
     const { db, page } = this.#ctx;
     const wanted = status ?? null;
     const query = { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) };
     const { items, next_cursor } = await page(
       query,
-      { list: `instances ${envId} ${wanted}`, order: { created_at: 'time', instance_id: 'id' } },
+      sorted({ list: `instances ${envId} ${wanted}`, order: { created_at: 'time', instance_id: 'id' } }, asked, {
+        name: ['name', 'text'],
+        created_at: ['created_at', 'time'],
+      }),
       ({ where, order, limit: most }) =>
         selectInstances(
           db.sql,

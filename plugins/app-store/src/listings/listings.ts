@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, isId, isProblem, nameOf, reply, type Reply } from '@platform/sdk';
+import { brokenConstraint, type Caller, isId, isProblem, nameOf, reply, type Reply, sorted } from '@platform/sdk';
 import type { Listing, ListingChange, ListingStatus, NewListing } from '../../contract/schema/listing.ts';
 import type { Ctx, Of, StoreTx } from '../context.ts';
 import { etagOf, seenBy, selectListings, type Viewer, viewerOf } from './listing-row.ts';
@@ -11,6 +11,8 @@ interface Filters {
   readonly channel?: string;
   readonly q?: string;
   readonly limit?: number;
+  readonly sort?: string;
+  readonly order?: 'asc' | 'desc';
   readonly cursor?: string;
 }
 type Changing = Pick<Of<'updateListing'>, 'caller' | 'env' | 'ifMatch'>;
@@ -31,7 +33,11 @@ export class Listings {
     const [c, a, ch] = [category ?? null, app_slug ?? null, channel ?? null];
     return page(
       query,
-      { list: `listings ${viewer.name} ${viewer.envId} ${c} ${a} ${ch} ${words}`, order: { created_at: 'time', listing_id: 'id' } },
+      sorted(
+        { list: `listings ${viewer.name} ${viewer.envId} ${c} ${a} ${ch} ${words}`, order: { created_at: 'time', listing_id: 'id' } },
+        query,
+        { name: ['name', 'text'], app_slug: ['app_slug', 'text'] },
+      ),
       ({ where, order, limit }) =>
         selectListings(
           db.sql,

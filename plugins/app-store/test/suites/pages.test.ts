@@ -42,6 +42,29 @@ export function describePages(given: () => World): void {
         expect(await refusal(read(idOf(hidden)))).toEqual([404, 'listing_not_found']);
     });
 
+    test('the tables of listings and instances are sorted as their heads ask, page after page', async () => {
+      const mine = await world.tenant();
+      const made = await Promise.all(['Beta', 'Alpha', 'Gamma'].map(name => world.listing(mine, { name, visibility: 'env' })));
+      for (const name of ['Two', 'One'])
+        await world.setup(mine, { listing_id: made[0]?.listing_id as string, instance: { name, slug: world.slug('sorted') } });
+      const named = async (order: 'asc' | 'desc') => {
+        const names: string[] = [];
+        for (let cursor: string | null | undefined; cursor !== null; ) {
+          const query = { sort: 'name' as const, order, limit: 2, ...(cursor ? { cursor } : {}) };
+          const page = await by(mine).listingRows({ query });
+          names.push(...page.items.map(({ name }) => name));
+          cursor = page.next_cursor;
+        }
+        return names.filter(name => ['Alpha', 'Beta', 'Gamma'].includes(name));
+      };
+      expect([await named('asc'), await named('desc')]).toEqual([
+        ['Alpha', 'Beta', 'Gamma'],
+        ['Gamma', 'Beta', 'Alpha'],
+      ]);
+      const { items } = await by(mine).listInstances({ targetEnvId: mine.env_id, query: { sort: 'name' } });
+      expect(items.map(({ name }) => name)).toEqual(['One', 'Two']);
+    });
+
     test('an image is taken away with its bytes by the listing’s environment alone, and each time the trail says so', async () => {
       const listing = await world.listing(acme);
       const { storage_key } = await upload(listing);

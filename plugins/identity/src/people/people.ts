@@ -1,4 +1,4 @@
-import { type Caller, isId, type RequestOf, type Sql } from '@platform/sdk';
+import { type Caller, isId, type RequestOf, sorted, type Sql } from '@platform/sdk';
 import type { Attempts } from '../sign-in/attempts.ts';
 import type { Contract, Ctx } from '../context.ts';
 import type { EffectiveAccess } from '../access/effective-access.ts';
@@ -60,12 +60,17 @@ export class People {
 
   async list({ query, env: envId }: RequestOf<Contract, 'listUsers'>) {
     const { sql } = this.#ctx.db;
-    const spec = { list: `people ${envId}`, order: { 'u.user_id': 'id' } } as const;
+    const words = query.q === undefined ? null : `%${query.q.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    const spec = sorted({ list: `people ${envId} ${words}`, order: { 'u.user_id': 'id' } }, query, {
+      email: ['u.email_ci', 'text'],
+      created_at: ['u.created_at', 'time'],
+    });
     const { items: page, next_cursor } = await this.#ctx.page(
       query,
       spec,
       ({ where, order, limit }) => sql<(Person & { mfa_enrolled: boolean })[]>`
-      select u.*, ${enrolled(sql)} as mfa_enrolled from users u where env_id = ${envId} and ${where} order by ${order} limit ${limit}`,
+      select u.*, ${enrolled(sql)} as mfa_enrolled from users u where env_id = ${envId}
+        and (${words}::text is null or email ilike ${words} or display_name ilike ${words}) and ${where} order by ${order} limit ${limit}`,
     );
     const locked = await this.#locked(page);
     const items = page.map((person, index) => {

@@ -45,5 +45,24 @@ describe('operators', () => {
       { count: number }[]
     >`select count(*)::int as count from users where env_id = ${SYSTEM.envId}`;
     expect([seen.length, new Set(seen).size]).toEqual([count, count]);
+    // Sorted, page after page, either way, and narrowed to words.
+    const sorted = async (order: 'asc' | 'desc') => {
+      const emails: string[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const query = { q: 'page-', sort: 'email' as const, order, limit: 3, ...(cursor ? { cursor } : {}) };
+        const page = await reader.listUsers({ query });
+        emails.push(...page.items.map(({ email }) => email));
+        cursor = page.next_cursor;
+      }
+      return emails;
+    };
+    const emails = Array.from({ length: 7 }, (_, made) => `page-${made}@example.org`);
+    expect([await sorted('asc'), await sorted('desc')]).toEqual([emails, emails.toReversed()]);
+    const { next_cursor } = await reader.listUsers({ query: { limit: 3, sort: 'email' } });
+    for (const query of [{ sort: 'email', order: 'desc' }, { sort: 'created_at' }, {}] as const)
+      await expect(reader.listUsers({ query: { ...query, limit: 3, cursor: next_cursor as string } })).rejects.toMatchObject({
+        code: 'invalid_cursor',
+      });
+    await expect(reader.listUsers({ query: { sort: 'password' as never } })).rejects.toMatchObject({ code: 'validation_failed' });
   });
 });

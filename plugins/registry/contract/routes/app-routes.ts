@@ -1,4 +1,4 @@
-import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, SortQuery, Type } from '@platform/sdk/contract';
 import { AppInstance, AppInstanceChange, Binding, CustomDomain, Fqdn, NewAppInstance, NewBinding } from '../schema/app.ts';
 
 const ofEnv = { env_id: Id };
@@ -161,7 +161,7 @@ export const appRoutes = {
   applicationRows: get('/v1/admin/applications', {
     summary: 'App instances of the target environment',
     gate: 'sys:read',
-    query: PageQuery,
+    query: { ...SortQuery('name', 'slug'), ...PageQuery },
     env: 'target',
     returns: Page(AppInstance),
     problems: [...reachable, 'invalid_cursor'],

@@ -1,4 +1,4 @@
-import { brokenConstraint, type Caller, reply, type RequestOf, SYSTEM } from '@platform/sdk';
+import { brokenConstraint, type Caller, reply, type RequestOf, sorted, SYSTEM } from '@platform/sdk';
 import type { AppInstance, AppInstanceChange } from '../../contract/schema/app.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -32,10 +32,13 @@ export class AppInstances {
     this.#parts = parts;
   }
 
-  async list({ query, caller }: Pick<RequestOf<Contract, 'listApplications'>, 'query' | 'caller'>, envId: string) {
+  async list({ query, caller }: Pick<RequestOf<Contract, 'applicationRows'>, 'query' | 'caller'>, envId: string) {
     await this.#parts.access.env(caller, envId);
     const { sql } = this.#ctx.db;
-    const spec = { list: `applications ${envId}`, order: { 'a.created_at': 'time', 'a.app_instance_id': 'id' } } as const;
+    const spec = sorted({ list: `applications ${envId}`, order: { 'a.created_at': 'time', 'a.app_instance_id': 'id' } }, query, {
+      name: ['a.name', 'text'],
+      slug: ['a.slug', 'text'],
+    });
     const { items, next_cursor } = await this.#ctx.page(query, spec, ({ where, order, limit }) =>
       selectApps(sql, sql`where a.env_id = ${envId} and ${where} order by ${order} limit ${limit}`),
     );

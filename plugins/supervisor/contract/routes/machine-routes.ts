@@ -1,4 +1,4 @@
-import { get, post, Type } from '@platform/sdk/contract';
+import { get, post, SortQuery, Type } from '@platform/sdk/contract';
 import { Alert, Autoscaler, Machine, Pending, PostMortem } from '../schema/machine.ts';
 
 const ofKey = { key: Type.String({ maxLength: 300 }) };
@@ -13,7 +13,12 @@ const decided = {
 
 /** Machines, what was given up on, and decisions that wait for somebody (G-CAP-05, G-CAP-07, G-CAP-08). */
 export const machineRoutes = {
-  machines: get('/v1/captain/machines', { summary: 'Machines of the fleet', gate, returns: Type.Object({ items: Type.Array(Machine) }) }),
+  machines: get('/v1/captain/machines', {
+    summary: 'Machines of the fleet',
+    gate,
+    query: SortQuery('ip', 'cpu_pct', 'mem_pct', 'used_mb'),
+    returns: Type.Object({ items: Type.Array(Machine) }),
+  }),
   alerts: get('/v1/captain/alerts', {
     summary: 'Services that were given up on',
     gate,

@@ -1,4 +1,4 @@
-import { get, post, stream, Type } from '@platform/sdk/contract';
+import { get, post, SortQuery, stream, Type } from '@platform/sdk/contract';
 import { Accepted, Instance, UpgradeProgress, WorkerProcess } from '../schema/instance.ts';
 
 const ofInstanceKey = { instance_key: Type.String({ maxLength: 80 }) };
@@ -33,6 +33,7 @@ export const serviceRoutes = {
       service_type: Type.Optional(Type.String({ maxLength: 31 })),
       status: Type.Optional(Type.String({ maxLength: 20 })),
       q: Type.Optional(Type.String({ maxLength: 100, title: 'Search' })),
+      ...SortQuery('title', 'status', 'metrics.cpu_pct', 'metrics.mem_mb', 'metrics.latency_ms', 'restarts'),
     },
     returns: Type.Object({ items: Type.Array(Instance) }),
   }),

@@ -4,6 +4,7 @@ import type { Machines } from '../machines/machines.ts';
 import type { Supervisor } from '../supervisor.ts';
 import { catalogHandlers } from './catalog-handlers.ts';
 import { askerOf, type ControlGate } from './control-gate.ts';
+import { inOrder } from './in-order.ts';
 import type { ActionName, Operations } from './operations.ts';
 import { progressHandlers } from './progress-handlers.ts';
 import type { Views } from './views.ts';
@@ -40,7 +41,7 @@ export function controlHandlers({
     return row;
   };
   return {
-    services: async ({ query }: Asked<'services'>) => ({ items: await views.services(query) }),
+    services: async ({ query }: Asked<'services'>) => ({ items: inOrder(await views.services(query), query) }),
     service: async ({ params }: Asked<'service'>) => {
       const found = (await views.services({})).find(({ instance_key }) => instance_key === params.instance_key);
       if (!found) throw ctx.problem('instance_not_found', { detail: `No instance answers at ${params.instance_key}.` });
@@ -75,7 +76,7 @@ export function controlHandlers({
     startServices: ({ body, ...request }: Asked<'startServices'>) =>
       operations.start(body.service_types, 'start-services', askerOf(request)),
     instances: ({ body, ...request }: Asked<'instances'>) => operations.start(body.service_types, 'instances', askerOf(request)),
-    machines: async () => ({ items: await watch.samples.machines() }),
+    machines: async ({ query }: Asked<'machines'>) => ({ items: inOrder(await watch.samples.machines(), query) }),
     alerts: async () => ({ items: [...(await watch.alerts.list())] }),
     postMortems: async ({ query }: Asked<'postMortems'>) => ({
       items: (await watch.alerts.postMortems(query.service_type, query.limit ?? POST_MORTEMS)) as never,
