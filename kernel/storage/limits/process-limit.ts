@@ -1,4 +1,4 @@
-import { BoundedMap, type Counted, type ProcessLimit as Limit, type ProcessLimitOptions } from '@platform/sdk';
+import { BoundedMap, type BucketOptions, type Counted, type ProcessLimit as Limit, type ProcessLimitOptions } from '@platform/sdk';
 import { counted, type Measure, measureOf } from './measure.ts';
 
 const MOST_KEYS = 100_000;
@@ -15,6 +15,7 @@ export class ProcessLimit implements Limit {
   readonly #known: BoundedMap<string, Known>;
   readonly #measure: Measure;
   readonly #now: () => number;
+  #refused = 0;
 
   constructor(options: ProcessLimitOptions, now: () => number) {
     this.#known = new BoundedMap(options.keys ?? MOST_KEYS);
@@ -26,8 +27,15 @@ export class ProcessLimit implements Limit {
     return this.#known.size;
   }
 
-  take(key: string, cost = 1): Counted {
-    return this.#measure.perSecond === undefined ? this.#window(key, cost) : this.#bucket(key, cost, this.#measure.perSecond);
+  get refused(): number {
+    return this.#refused;
+  }
+
+  take(key: string, cost = 1, allowed?: Omit<BucketOptions, 'name'>): Counted {
+    const measure = allowed ? measureOf({ name: this.#measure.name, ...allowed }) : this.#measure;
+    const outcome = measure.perSecond === undefined ? this.#window(key, cost) : this.#bucket(key, cost, measure, measure.perSecond);
+    if (!outcome.allowed) this.#refused += 1;
+    return outcome;
   }
 
   #window(key: string, cost: number): Counted {
@@ -40,8 +48,8 @@ export class ProcessLimit implements Limit {
     return counted(this.#measure, known.amount <= max, max - known.amount, known.at + seconds * 1_000 - now);
   }
 
-  #bucket(key: string, cost: number, perSecond: number): Counted {
-    const { max } = this.#measure;
+  #bucket(key: string, cost: number, measure: Measure, perSecond: number): Counted {
+    const { max } = measure;
     const now = this.#now();
     const known = this.#known.get(key) ?? { amount: max, at: now };
     known.amount = Math.min(max, known.amount + (Math.max(0, now - known.at) * perSecond) / 1_000);
@@ -49,6 +57,6 @@ export class ProcessLimit implements Limit {
     this.#known.set(key, known);
     const allowed = known.amount >= cost;
     if (allowed) known.amount -= cost;
-    return counted(this.#measure, allowed, known.amount, ((cost - known.amount) / perSecond) * 1_000);
+    return counted(measure, allowed, known.amount, ((cost - known.amount) / perSecond) * 1_000);
   }
 }

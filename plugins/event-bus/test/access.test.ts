@@ -140,14 +140,14 @@ describe('what they find there', () => {
       const done = produced.filter(outcome => 'stream' in outcome);
       expect(done.map(outcome => outcome.stream)).toEqual(Array(done.length).fill(`bus:${env}:app`));
       expect(produced.filter(outcome => 'code' in outcome && outcome.code === 'rate_limited').length).toBeGreaterThanOrEqual(1);
-      expect(await bus.store.client.exists(`bus:rate:{${env}}`)).toBe(1);
+      expect(await bus.store.client.exists(`bus:rate:produce:${env}`)).toBe(1);
       await vi.waitFor(
         async () =>
           expect(await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'produce'`).toHaveLength(done.length),
         10_000,
       );
     }
-    expect(await bus.store.client.exists(`bus:rate:{${own}}`)).toBe(0);
+    expect(await bus.store.client.exists(`bus:rate:produce:${own}`)).toBe(0);
     expect(await bus.pool.raw`select 1 from audit_journal where env_id = ${own}`).toHaveLength(0);
     expect(await bus.store.client.exists(`bus:{${own}}:app`)).toBe(0);
   });

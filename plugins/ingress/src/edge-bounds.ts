@@ -1,15 +1,11 @@
 import type { Socket } from 'node:net';
-import { FairShare } from '@platform/sdk';
+import { FairShare, networkOf } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 
 /** Whose a connection is: an address, of IPv6 the network that one subscriber has (G-PROXY-06). */
 export function partyOf(address: string | undefined): string {
   const plain = (address ?? '').replace(/^::ffff:/, '');
-  if (!plain.includes(':')) return plain;
-  const [head = '', tail = ''] = plain.split('::');
-  const groups = head.split(':').filter(Boolean);
-  const missing = plain.includes('::') ? 8 - groups.length - tail.split(':').filter(Boolean).length : 0;
-  return `${[...groups, ...Array.from({ length: missing }, () => '0'), ...tail.split(':').filter(Boolean)].slice(0, 4).join(':')}::/64`;
+  return plain.includes(':') ? `${networkOf(plain)}::/64` : plain;
 }
 
 /** How many connections are open at the edge, in all and of each address; one too many is cut before it costs a handshake. */

@@ -1,3 +1,4 @@
+import type { ProcessLimit } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { BodyIntake } from './body-intake.ts';
 import { EdgeCertificates } from './certificates/edge-certificates.ts';
@@ -8,7 +9,6 @@ import { openManagement, openChallenges } from './management/open-ports.ts';
 import { Topology } from './management/topology.ts';
 import { ChosenSettings } from './policy/chosen-settings.ts';
 import { EdgeSettings } from './policy/edge-settings.ts';
-import { RequestRates } from './policy/request-rates.ts';
 import { RequestDoor } from './request-door.ts';
 import { Findings } from './screening/findings.ts';
 import { UnreadAnswers } from './unread-answers.ts';
@@ -19,7 +19,7 @@ export class Edge {
   readonly mappings: HostMappings;
   readonly findings = new Findings();
   readonly settings: ChosenSettings;
-  readonly #rates = new RequestRates();
+  readonly #rates: ProcessLimit;
   readonly #bodies: BodyIntake;
   readonly #unread: UnreadAnswers;
   readonly #certificates: EdgeCertificates;
@@ -31,6 +31,8 @@ export class Edge {
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
     this.mappings = new HostMappings(ctx);
+    // In memory alone (ING-008): what each environment allows is asked with each request.
+    this.#rates = ctx.limit({ counts: 'process', name: 'edge', perSecond: ctx.config.rateLimitRps, burst: ctx.config.rateLimitRps * 2 });
     this.#bodies = new BodyIntake(ctx);
     this.#unread = new UnreadAnswers(ctx);
     this.#certificates = new EdgeCertificates(ctx);
@@ -78,7 +80,8 @@ export class Edge {
       ...this.#listener.figures,
       ...Object.fromEntries([...bodies, ...totals]),
       ...this.#certificates.figures,
-      ...this.#rates.figures,
+      rate_buckets: this.#rates.size,
+      rate_limited_total: this.#rates.refused,
       ...this.findings.figures,
       ...this.#topology.figures,
     };

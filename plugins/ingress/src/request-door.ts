@@ -2,14 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { isProblem } from '@platform/sdk';
+import { isProblem, type ProcessLimit } from '@platform/sdk';
 import { type BodyIntake, BodyRefused, ClientGone, WHOLE } from './body-intake.ts';
 import type { Ctx } from './context.ts';
 import { partyOf } from './edge-bounds.ts';
 import type { HostMappings, Mapping } from './host-mappings.ts';
 import type { EdgeTraffic } from './management/edge-traffic.ts';
 import type { EdgeSettings } from './policy/edge-settings.ts';
-import { rateHeaders, type RequestRates } from './policy/request-rates.ts';
 import { HSTS, isGone, isRefusal, type Refusal, refuse, refuseSocket, streamOf } from './refusal.ts';
 import { backendHeaders, backendTrailers, correlationOf, mayBeTrailed, refusalOf, trailerNames } from './request-headers.ts';
 import { targetOf } from './request-target.ts';
@@ -26,7 +25,7 @@ export interface RequestDoorParts {
   readonly bodies: BodyIntake;
   readonly unread: UnreadAnswers;
   readonly settings: EdgeSettings;
-  readonly rates: RequestRates;
+  readonly rates: ProcessLimit;
   readonly findings: Findings;
   readonly traffic: EdgeTraffic;
 }
@@ -167,12 +166,15 @@ export class RequestDoor {
     if (mapping.status === 'suspended')
       return { status: 403, code: 'tenant_suspended', title: 'This environment is suspended', envId: mapping.env_id };
     const { waf, wafLargeBodies, limited, rps } = await this.#parts.settings.of(mapping.env_id);
-    if (limited && !this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, rps, this.#ctx.clock.now().getTime()))
+    // As many at once as two seconds give (ING-036).
+    const rate = { perSecond: rps, burst: rps * 2 };
+    const counted = limited ? this.#parts.rates.take(`${partyOf(req.socket.remoteAddress)} ${mapping.env_id}`, 1, rate) : undefined;
+    if (counted?.allowed === false)
       return {
         status: 429,
         code: 'rate_limited',
         title: 'Too many requests from this address',
-        headers: rateHeaders(rps),
+        headers: counted.headers,
         envId: mapping.env_id,
       };
     if (waf === 'off') return { mapping, screened: () => undefined, passing: body => body, trailed: () => backendTrailers(req) };

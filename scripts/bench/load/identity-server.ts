@@ -145,13 +145,7 @@ export class IdentityServer implements AsyncDisposable {
   }
 
   async #allow(): Promise<void> {
-    const minute = Math.floor(Date.now() / 60_000);
-    for (let ahead = 0; ahead < 30; ahead++) {
-      for (const key of [
-        ...['bff', 'console'].map(client => `auth:token:${minute + ahead}:${SYSTEM.envId}:${client}`),
-        `auth:try:${minute + ahead}:127.0.0.1`,
-      ])
-        await this.#kv.client.call('SET', key, String(ALLOWANCE), 'EX', '3600');
-    }
+    for (const key of [...['bff', 'console'].map(client => `auth:rate:token:${SYSTEM.envId}:${client}`), 'auth:rate:sign-in:127.0.0.1'])
+      await this.#kv.client.call('SET', key, String(ALLOWANCE), 'EX', '3600');
   }
 }

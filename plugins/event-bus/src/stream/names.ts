@@ -15,7 +15,6 @@ export const deadLetterKey = (env: string): string => `busq:{${env}}:dlq`;
 export const deadLetterBodiesKey = (env: string): string => `busq:{${env}}:dlq:bodies`;
 /** What retention cut before a group had read it, by family and group. */
 export const gapsKey = (env: string): string => `busq:{${env}}:gaps`;
-export const rateKey = (env: string): string => `bus:rate:{${env}}`;
 
 /** Families that exist, and the environments each has a stream in. */
 export const FAMILIES_KEY = 'bus:families';

@@ -8,7 +8,7 @@ const KEPT_S = 700;
 /** A poll that is on time by the client's clock must not be early by ours. */
 const GRACE_MS = 250;
 
-/** Tells clients how often to ask, and slows down those who ask more often. */
+/** Tells clients how often to ask, and slows down those who ask more often: a pace that grows (RFC 8628, 3.5), and no `ctx.limit`. */
 export class PollPace {
   readonly #ctx: Ctx;
 

@@ -69,7 +69,7 @@ describe('an administrator', () => {
   test('sees that failed attempts locked an account, in the list too, and unlocks it; the lock is in the trail once', async () => {
     const { email, user_id } = await somebody();
     for (let run = 0; run < 10; run++) await signIn(email, 'a wrong password');
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     expect((await signIn(email)).json['code']).toBe('account_locked');
     expect(await statusOf(user_id)).toBe('locked');
     const { items } = await admin().listUsers({ query: { limit: 200 } });

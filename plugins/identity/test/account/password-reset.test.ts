@@ -235,7 +235,7 @@ describe('the link', () => {
     const { email, userId } = await somebody();
     await world.sql`update users set email_verified = false where user_id = ${userId}`;
     for (let run = 0; run < 10; run++) await signIn(email, 'a wrong password');
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     expect((await signIn(email, CHOSEN)).json['code']).toBe('account_locked');
     await reset(await linkFor(email));
     expect((await signIn(email, NEXT)).json['status']).toBe('ok');

@@ -194,7 +194,7 @@ describe('the link at the end', () => {
     const person = await Recoverer.open(world);
     const token = await person.offered();
     for (let run = 0; run < 10; run++) await person.signIn('a wrong password');
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     expect((await person.signIn()).json['code']).toBe('account_locked');
     expect((await person.finish(token)).status).toBe(200);
     expect((await person.signIn(NEXT)).json['status']).toBe('ok');

@@ -83,7 +83,7 @@ describe('setting up an authenticator app', () => {
     await browser.post('/v1/account/mfa/begin', { password: CHOSEN });
     const codes = [];
     for (let run = 0; run < 11; run++) {
-      for (const key of (await world.kv('KEYS', 'auth:try:*')) as string[]) await world.kv('DEL', key);
+      for (const key of (await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]) await world.kv('DEL', key);
       codes.push((await browser.post('/v1/account/mfa/confirm', { code: '12345x' })).json['code']);
     }
     expect(codes).toEqual([...Array.from({ length: 10 }, () => 'invalid_code'), 'account_locked']);
@@ -198,11 +198,11 @@ describe('signing in with a second factor', () => {
   test('ten wrong codes lock it for fifteen minutes, whatever the password; the trail says so once', async () => {
     const { email, userId, app } = await enrolled();
     for (let run = 0; run < 10; run += 5) {
-      await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]), 'none');
+      await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]), 'none');
       const one = await challenge(email);
       for (let guess = 0; guess < 5; guess++) expect((await prove(one, '000000')).json['code']).toBe('invalid_code');
     }
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     const locked = await prove(await challenge(email), await app.next());
     expect([locked.status, locked.json['code'], Number(locked.headers['retry-after']) > 800]).toEqual([429, 'account_locked', true]);
     expect(await world.audited('auth.mfa.locked', userId)).toMatchObject({ outcome: 'denied' });

@@ -84,8 +84,7 @@ describe('signing in', () => {
   });
 
   test('an address that tries sixty accounts a minute is asked to wait', async () => {
-    const minute = Math.floor(world.host.clock.now().getTime() / 60_000);
-    await world.kv('SET', `auth:try:${minute}:127.0.0.1`, '60', 'EX', '60');
+    await world.kv('SET', 'auth:rate:sign-in:127.0.0.1', '60', 'EX', '60');
     expect((await attempt('one-more@example.org', CHOSEN)).json['code']).toBe('rate_limited');
   });
 
@@ -93,7 +92,7 @@ describe('signing in', () => {
     await world.person('target@example.org');
     for (const email of ['target@example.org', 'no-target@example.org']) {
       for (let run = 0; run < 10; run++) expect((await attempt(email, 'a wrong password')).status).toBe(401);
-      await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+      await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
       const locked = await attempt(email, CHOSEN);
       expect([email, locked.status, locked.json['code']]).toEqual([email, 429, 'account_locked']);
       expect(Number(locked.headers['retry-after'])).toBeGreaterThan(850);
@@ -102,10 +101,9 @@ describe('signing in', () => {
 
   test('who is turned away for haste has tried nothing: the account is not locked by it', async () => {
     await world.person('hasty@example.org');
-    const minute = Math.floor(world.host.clock.now().getTime() / 60_000);
-    await world.kv('SET', `auth:try:${minute}:127.0.0.1`, '60', 'EX', '60');
+    await world.kv('SET', 'auth:rate:sign-in:127.0.0.1', '60', 'EX', '60');
     for (let run = 0; run < 12; run++) expect((await attempt('hasty@example.org', 'a wrong password')).json['code']).toBe('rate_limited');
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     expect((await attempt('hasty@example.org', CHOSEN)).status).toBe(200);
   });
 
@@ -115,7 +113,7 @@ describe('signing in', () => {
       () => world.kv('KEYS', 'auth:failed:*') as Promise<string[]>,
     );
     await world.kv('SET', key as string, '9', 'EX', '900');
-    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:try:*')) as string[]));
+    await world.kv('DEL', ...((await world.kv('KEYS', 'auth:rate:sign-in:*')) as string[]));
     const answers = await Promise.all(Array.from({ length: 8 }, () => attempt('parallel@example.org', 'a wrong password')));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(1);
     expect(answers.filter(({ json }) => json['code'] === 'account_locked')).toHaveLength(7);

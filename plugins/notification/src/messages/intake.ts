@@ -15,7 +15,7 @@ export class Intake {
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
-    this.#rate = ctx.limit({ name: 'send', max: 400, seconds: 2 });
+    this.#rate = ctx.limit({ name: 'send', perSecond: 200, burst: 400 });
   }
 
   async send({ body, caller, headers, correlationId }: RequestOf<Contract, 'send'>) {

@@ -129,7 +129,7 @@ export class Invitations {
     if (expired) await this.#withdraw(tx, expired.invitation_id, caller, correlationId);
   }
 
-  /** Counted from what was sent, so that no restart and no other process forgets it. */
+  /** Counted from the rows of what was sent, and so no matter of `ctx.limit`: neither a restart nor a store that is lost forgets it. */
   async #requireBudget(tx: RegistryTx, orgId: string, now: Date): Promise<void> {
     const since = new Date(now.getTime() - HOUR_MS).toISOString();
     const recent = await tx.sql<

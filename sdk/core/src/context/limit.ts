@@ -53,7 +53,10 @@ export interface Limit {
 }
 /** The same without waiting for anybody. */
 export interface ProcessLimit {
-  take(key: string, cost?: number): Counted;
+  /** `allowed`: of a bucket, what this key has instead of what all have. */
+  take(key: string, cost?: number, allowed?: Omit<BucketOptions, 'name'>): Counted;
   /** How many keys it keeps. */
   readonly size: number;
+  /** How much it has refused since it was made. */
+  readonly refused: number;
 }

@@ -1,5 +1,6 @@
 /** What an address is counted by: one household of IPv6 has more addresses than anybody can count, so its /64 stands for all of them. */
-export function networkOf(ip: string): string {
+export function networkOf(address: string): string {
+  const ip = address.replace(/^::ffff:(?=\d+\.)/, '');
   if (!ip.includes(':')) return ip;
   const [head = '', tail = ''] = ip.split('::');
   const left = head.split(':').filter(Boolean);
