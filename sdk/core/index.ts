@@ -62,6 +62,7 @@ export { milliseconds } from './src/duration.ts';
 export { readOptional } from './src/files/optional-file.ts';
 export { replaceFile, replaceFiles } from './src/files/replaced-file.ts';
 export { FairShare, type FairShareOptions } from './src/fair-share.ts';
+export { EVENT_STREAM_HEADERS, eventFrame, HEARTBEAT_FRAME } from './src/wire/event-frame.ts';
 export { announced, isHopByHop, mayTrail } from './src/wire/hop-by-hop.ts';
 export { KERNEL_PROBLEMS, type KernelProblemCode } from './src/contract/kernel-problems.ts';
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';

@@ -2,13 +2,14 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { ControlAnswer, ControlRequest, Logger } from '@platform/sdk';
+import { systemClock } from '../../base/clock.ts';
+import { writeEventStream } from '../../http/doors/event-stream.ts';
 import { peerUid } from './peer-credentials.ts';
 
 const MAX_BODY = 1_048_576;
 const MAX_CONNECTIONS = 64;
 const HEADERS_MS = 5_000;
 const REQUEST_MS = 10_000;
-const HEARTBEAT_MS = 15_000;
 
 /** Where operators of this machine find the supervisor. */
 export const controlSocketPath = ({
@@ -87,15 +88,7 @@ async function answer(
       .end(text);
     return;
   }
-  res.writeHead(given.status, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-  const beat = setInterval(() => res.write(': still here\n\n'), HEARTBEAT_MS);
-  try {
-    for await (const { event, data } of given.items)
-      res.write(`${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`);
-  } finally {
-    clearInterval(beat);
-    res.end();
-  }
+  await writeEventStream(res, given.items, { signal: gone.signal, clock: systemClock });
 }
 
 async function bodyOf(req: IncomingMessage): Promise<unknown> {

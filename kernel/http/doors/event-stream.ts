@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { EVENT_STREAM_HEADERS, eventFrame, HEARTBEAT_FRAME, type StreamItem } from '@platform/sdk';
 import type { Clock } from '../../base/clock.ts';
 
 const HEARTBEAT_MS = 15_000;
@@ -10,21 +11,18 @@ const HEARTBEAT_MS = 15_000;
  */
 export async function writeEventStream(
   res: ServerResponse,
-  items: AsyncIterable<{ id?: string; event?: string; data: unknown }>,
+  items: AsyncIterable<StreamItem>,
   { signal, clock }: { signal: AbortSignal; clock: Clock },
 ): Promise<void> {
-  res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
+  res.writeHead(200, EVENT_STREAM_HEADERS);
   res.flushHeaders();
   using _heartbeat = clock.every(HEARTBEAT_MS, () => {
-    if (!res.writableNeedDrain) res.write(': heartbeat\n\n');
+    if (!res.writableNeedDrain) res.write(HEARTBEAT_FRAME);
   });
   try {
-    for await (const { id, event, data } of items) {
+    for await (const item of items) {
       if (signal.aborted) break;
-      const frame = `${id === undefined ? '' : `id: ${id}\n`}${
-        event === undefined ? '' : `event: ${event}\n`
-      }data: ${JSON.stringify(data)}\n\n`;
-      if (!res.write(frame)) await Promise.race([once(res, 'drain', { signal }), once(res, 'close')]).catch(() => undefined);
+      if (!res.write(eventFrame(item))) await Promise.race([once(res, 'drain', { signal }), once(res, 'close')]).catch(() => undefined);
     }
   } finally {
     res.end();

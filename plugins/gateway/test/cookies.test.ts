@@ -19,10 +19,10 @@ describe('the domain of the session cookie', () => {
   test('GWY-015 it is HttpOnly, Secure and SameSite=None for the whole path', () => {
     const options = { platformDomain: 'localhost', maxAgeS: 60, partitioned: false };
     expect(sessionCookie('v', { ...options, host: 'bff.console.ops.sys.localhost' })).toBe(
-      'bff-session=v; Path=/; Domain=console.ops.sys.localhost; Max-Age=60; HttpOnly; Secure; SameSite=None',
+      'bff-session=v; Max-Age=60; Domain=console.ops.sys.localhost; Path=/; HttpOnly; Secure; SameSite=None',
     );
     expect(sessionCookie('v', { ...options, host: 'bff.localhost', partitioned: true })).toBe(
-      'bff-session=v; Path=/; Max-Age=60; HttpOnly; Secure; SameSite=None; Partitioned',
+      'bff-session=v; Max-Age=60; Path=/; HttpOnly; Secure; Partitioned; SameSite=None',
     );
   });
 

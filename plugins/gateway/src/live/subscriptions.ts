@@ -1,4 +1,4 @@
-import { admits, type RawExchange } from '@platform/sdk';
+import { admits, EVENT_STREAM_HEADERS, eventFrame, HEARTBEAT_FRAME, type RawExchange } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 import { json, type Methods, visitOf } from '../door.ts';
 import type { Frame } from './event-channel.ts';
@@ -12,7 +12,7 @@ interface Stream {
 }
 
 const MAX_TYPES = 200;
-const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' };
+const STREAM = { ...EVENT_STREAM_HEADERS, 'content-type': 'text/event-stream; charset=utf-8' };
 
 /** Live events as server-sent events: one stream per session, a new one takes the place of the old (G-BFF-08). */
 export class Subscriptions {
@@ -123,12 +123,12 @@ export class Subscriptions {
 function written(frame: Frame): string {
   switch (frame.kind) {
     case 'ping':
-      return ': ping\n\n';
+      return HEARTBEAT_FRAME;
     case 'event':
-      return `event: ${frame.event.type}\nid: ${frame.event.idempotency_key}\ndata: ${JSON.stringify(frame.event)}\n\n`;
+      return eventFrame({ id: frame.event.idempotency_key, event: frame.event.type, data: frame.event });
     case 'note':
-      return `event: ${frame.type}\ndata: ${JSON.stringify(frame.data)}\n\n`;
+      return eventFrame({ event: frame.type, data: frame.data });
     case 'lag':
-      return `event: lag\ndata: ${JSON.stringify({ skipped: frame.skipped, from: frame.from, to: frame.to })}\n\n`;
+      return eventFrame({ event: 'lag', data: { skipped: frame.skipped, from: frame.from, to: frame.to } });
   }
 }

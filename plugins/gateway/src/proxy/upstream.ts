@@ -17,17 +17,6 @@ const REQUEST_HEADERS = [
   'idempotency-key',
   'last-event-id',
 ] as const;
-const HOP_BY_HOP = [
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'set-cookie',
-] as const;
 
 export interface UpstreamCall {
   readonly service: string;
@@ -119,10 +108,10 @@ export function forwarded(given: Headers): Record<string, string> {
   return Object.fromEntries(REQUEST_HEADERS.flatMap(name => (given.get(name) === null ? [] : [[name, given.get(name) as string]])));
 }
 
-/** The backend's answer, less what belongs to one connection or one host. */
+/** The backend's answer, less what belongs to its host; what belongs to a connection the backends left out (`isHopByHop`). */
 function answered(response: Response): Response {
   const headers = new Headers(response.headers);
-  for (const name of HOP_BY_HOP) headers.delete(name);
+  headers.delete('set-cookie');
   headers.set('content-security-policy', "default-src 'none'; sandbox");
   headers.set('x-content-type-options', 'nosniff');
   return new Response(response.body, { status: response.status, headers });

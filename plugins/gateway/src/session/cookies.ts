@@ -1,16 +1,14 @@
+import { parseCookie, stringifySetCookie } from 'cookie';
+
 export const SESSION_COOKIE = 'bff-session';
 export const PKCE_COOKIE = 'bff-pkce';
 const PKCE_SECONDS = 300;
 const MIN_LABELS = 4;
+/** No script reads it, and pages of the application's other hosts bring it. */
+const HIDDEN = { httpOnly: true, secure: true, sameSite: 'none' } as const;
 
 /** First value of a cookie in a `Cookie` header. */
-export function readCookie(header: string | undefined, name: string): string | undefined {
-  for (const part of (header ?? '').split(';')) {
-    const at = part.indexOf('=');
-    if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim() || undefined;
-  }
-  return undefined;
-}
+export const readCookie = (header: string | undefined, name: string): string | undefined => parseCookie(header ?? '')[name] || undefined;
 
 /**
  * Domain of the session cookie, or `undefined` for the exact host: the host without its leading `bff.` where the host as received has
@@ -31,10 +29,16 @@ export interface SessionCookieOptions {
 
 export function sessionCookie(value: string, { host, platformDomain, maxAgeS, partitioned }: SessionCookieOptions): string {
   const domain = cookieDomain(host, platformDomain);
-  return `${SESSION_COOKIE}=${value}; Path=/;${
-    domain ? ` Domain=${domain};` : ''
-  } Max-Age=${maxAgeS}; HttpOnly; Secure; SameSite=None${partitioned ? '; Partitioned' : ''}`;
+  return stringifySetCookie({
+    ...HIDDEN,
+    name: SESSION_COOKIE,
+    value,
+    path: '/',
+    maxAge: maxAgeS,
+    ...(domain === undefined ? {} : { domain }),
+    ...(partitioned ? { partitioned } : {}),
+  });
 }
 
 export const pkceCookie = (value: string): string =>
-  `${PKCE_COOKIE}=${value}; Path=/auth; Max-Age=${value ? PKCE_SECONDS : 0}; HttpOnly; Secure; SameSite=None`;
+  stringifySetCookie({ ...HIDDEN, name: PKCE_COOKIE, value, path: '/auth', maxAge: value ? PKCE_SECONDS : 0 });

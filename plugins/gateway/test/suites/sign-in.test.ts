@@ -44,7 +44,7 @@ export function describeSignIn(given: () => World): void {
       test('GWY-018 the verifier travels sealed, for five minutes, and only to /auth', async () => {
         const begun = await begin();
         const cookie = begun.headers.getSetCookie().find(one => one.startsWith('bff-pkce='));
-        expect(cookie).toMatch(/; Path=\/auth; Max-Age=300; HttpOnly; Secure; SameSite=None$/);
+        expect(cookie).toMatch(/; Max-Age=300; Path=\/auth; HttpOnly; Secure; SameSite=None$/);
         const inside = Buffer.from(cookieOf(begun, 'bff-pkce') as string, 'base64url').toString();
         const state = world.identity.calls[0]?.form['state'] as string;
         expect(inside).not.toContain(state);
@@ -56,7 +56,7 @@ export function describeSignIn(given: () => World): void {
         expect(back.status).toBe(302);
         expect(back.headers.get('location')).toBe(`${APP}/#/orgs`);
         expect(back.headers.getSetCookie().find(one => one.startsWith('bff-session='))).toMatch(
-          /^bff-session=[\w-]{43}; Path=\/; Domain=console\.ops\.sys\.localhost; Max-Age=2592000; HttpOnly; Secure; SameSite=None$/,
+          /^bff-session=[\w-]{43}; Max-Age=2592000; Domain=console\.ops\.sys\.localhost; Path=\/; HttpOnly; Secure; SameSite=None$/,
         );
         expect(cookieOf(back, 'bff-pkce')).toBe('');
         const headers = { cookie: `bff-session=${cookieOf(back, 'bff-session')}` };

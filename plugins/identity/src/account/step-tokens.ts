@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { RequestOf, Sql } from '@platform/sdk';
-import { cookieOf, type Headers } from '../sign-in/request-cookies.ts';
+import { cookieOf, type Headers, pageCookie } from '../sign-in/request-cookies.ts';
 import type { Contract, Ctx } from '../context.ts';
 
 export type OAuthContext = RequestOf<Contract, 'signIn'>['body']['oauth'];
@@ -84,7 +84,7 @@ export class StepTokens {
   }
 
   cookie(kind: StepKind, token: string): string {
-    return `${COOKIE}=${token}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${LIFETIME[kind]}`;
+    return pageCookie(COOKIE, token, { sameSite: 'strict', maxAge: LIFETIME[kind] });
   }
 }
 

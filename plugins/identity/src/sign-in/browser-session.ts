@@ -7,7 +7,7 @@ import { ProtocolTurn } from '../protocol/protocol-turn.ts';
 import { sessionSeconds } from '../protocol/configuration/lifetimes.ts';
 import { SESSION_COOKIE } from '../protocol/configuration/cookies.ts';
 import type { Realm } from '../realms.ts';
-import { cookieOf, type Headers } from './request-cookies.ts';
+import { cookieOf, type Headers, pageCookie } from './request-cookies.ts';
 
 interface Opened {
   readonly sid: string;
@@ -58,6 +58,5 @@ export class BrowserSession {
   }
 }
 
-const sessionCookie = (id: string, seconds: number) =>
-  `${SESSION_COOKIE}=${id}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`;
+const sessionCookie = (id: string, seconds: number) => pageCookie(SESSION_COOKIE, id, { sameSite: 'lax', maxAge: seconds });
 export const clearedSession = sessionCookie('', 0);

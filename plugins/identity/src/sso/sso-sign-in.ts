@@ -4,7 +4,7 @@ import type { JWTPayload } from 'jose';
 import type { Arrival } from '../account/arrival.ts';
 import { hashOf, type OAuthContext } from '../account/step-tokens.ts';
 import type { Attempts } from '../sign-in/attempts.ts';
-import { cookieOf } from '../sign-in/request-cookies.ts';
+import { cookieOf, pageCookie } from '../sign-in/request-cookies.ts';
 import type { Contract, Ctx, IdentityTx } from '../context.ts';
 import type { PageGuard } from '../sign-in/page-guard.ts';
 import type { People } from '../people/people.ts';
@@ -74,7 +74,7 @@ export class SsoSignIn {
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     return reply(
       { redirect_to: url.href },
-      { headers: { 'set-cookie': `${COOKIE}=${browser}; Path=/; HttpOnly; Secure; SameSite=Strict; Max-Age=${FLOW_S}` } },
+      { headers: { 'set-cookie': pageCookie(COOKIE, browser, { sameSite: 'strict', maxAge: FLOW_S }) } },
     );
   }
 

@@ -42,9 +42,9 @@ export function describeEventStreams(given: () => World): void {
       const next = async () => (await frames.next()).value;
       expect(await next()).toBe(`event: ready\ndata: {"subscription_id":"${id}"}\n\n`);
       expect(await next()).toMatch(
-        /^event: acme:lending:loan:decided\nid: [\w-]+\ndata: \{"type":"acme:lending:loan:decided","payload":\{"loan_id":"loan-1"\}/,
+        /^id: [\w-]+\nevent: acme:lending:loan:decided\ndata: \{"type":"acme:lending:loan:decided","payload":\{"loan_id":"loan-1"\}/,
       );
-      expect(await next()).toBe(': ping\n\n');
+      expect(await next()).toBe(': heartbeat\n\n');
       expect((await world.ask('DELETE', '/subscribe', { headers: browser.headers })).status).toBe(204);
       expect((await frames.next()).done).toBe(true);
     });
@@ -64,7 +64,7 @@ export function describeEventStreams(given: () => World): void {
       await world.heartbeat();
       const frames = framesOf(first);
       expect((await frames.next()).value).toContain('event: ready');
-      expect((await frames.next()).value).toBe(': ping\n\n');
+      expect((await frames.next()).value).toBe(': heartbeat\n\n');
       expect((await world.ask('DELETE', '/subscribe', { headers: browser.headers })).status).toBe(204);
       await eventually(() => world.figure('live_streams')).toBe(0);
     });
