@@ -29,5 +29,6 @@ export { SealedBox } from '@platform/kernel/secrets/sealed-box';
 export { eventually } from '@platform/kernel/storage/fixtures/eventually';
 export { freePort } from '@platform/kernel/storage/free-port';
 export { connectKeyValue, type KeyValue } from '@platform/kernel/storage/key-value';
+export { ProcessLimit } from '@platform/kernel/storage/limits/process-limit';
 export type { PostgresPool } from '@platform/kernel/storage/postgres/postgres-pool';
 export { readRecord } from '@platform/kernel/storage/process-record';

@@ -1,4 +1,4 @@
-import { ProcessLimit } from '@platform/kernel/storage/limits/process-limit';
+import { ProcessLimit } from '@platform/testing';
 import { expect, test } from 'vitest';
 import { partyOf } from '../../src/edge-bounds.ts';
 
