@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{kernel,plugins,sdk,console,signin,scripts}/**/*.test.ts'],
+    include: ['{kernel,plugins,sdk,console,signin,scripts,e2e/verticals}/**/*.test.ts'],
     // The parts of a file that share its booted services are run by that file.
     exclude: ['**/node_modules/**', '**/dist/**', '**/test/suites/**'],
     // What a file starts ends with it.

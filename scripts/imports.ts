@@ -148,6 +148,7 @@ function lawFor(file: string, target: string, test: boolean): string | undefined
   if (file.startsWith('e2e/verticals/'))
     return /^e2e\/verticals\//.test(target) ||
       builtin ||
+      (test && target === 'vitest') ||
       ['@platform/sdk', '@platform/sdk/contract', '@platform/contracts', '@platform/client', '@platform/testing'].includes(target)
       ? undefined
       : 'A vertical is written against the published packages alone.';

@@ -1,0 +1,4 @@
+import { describeConformance } from '@platform/testing';
+import plugin from '../src/plugin.ts';
+
+describeConformance(plugin);
