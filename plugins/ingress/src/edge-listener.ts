@@ -135,6 +135,9 @@ export class EdgeListener implements AsyncDisposable {
       socket.once('close', () => this.#postQuantum.delete(from));
     }
     socket.allowHalfOpen = false;
+    // Its certificate may take a while to come (KRN-029); the time that a client has for its handshake begins then.
+    await this.#parts.certificates.contextFor(mapping).catch(() => undefined);
+    if (socket.destroyed) return;
     this.#tls.emit('connection', socket);
   }
 

@@ -89,13 +89,32 @@ describe('until the authority is there', () => {
     await expect.poll(async () => (await shownAt(host)).thumbprint).not.toBe(first.thumbprint);
   });
 
-  test('C22 a name of a customer is asked for without a request, until the authority has it', async () => {
+  const asked = (host: string) => world.fetched.filter(name => name === host).length;
+  /** Half a second, once the authority was asked so often. */
+  const halfSecond = async (host: string, times: number) => {
+    await expect.poll(() => asked(host)).toBe(times);
+    await world.host.clock.advance('500ms');
+  };
+
+  test('KRN-029 C22 a name of a customer is asked for without a request, twice a second, while the handshake waits', async () => {
     const { host } = tenant({}, { kind: 'custom' });
-    world.running.set(host, 1);
+    world.running.set(host, 3);
+    const waiting = Promise.all([world.ask(host), world.ask(host)]);
+    for (let times = 1; times <= 3; times++) await halfSecond(host, times);
+    expect((await waiting).map(({ status }) => status)).toEqual([200, 200]);
+    expect(asked(host)).toBe(4);
+  });
+
+  test('KRN-029 after fifteen seconds the handshake is refused, and the next one a second later asks anew', async () => {
+    const { host } = tenant({}, { kind: 'custom' });
+    world.running.set(host, 1_000);
+    const refused = expect(shownAt(host)).rejects.toThrow();
+    for (let times = 1; times <= 30; times++) await halfSecond(host, times);
+    await refused;
+    expect(asked(host)).toBe(31);
     await expect(shownAt(host)).rejects.toThrow();
-    // It is not asked again at once.
-    await expect(shownAt(host)).rejects.toThrow();
-    expect(world.fetched.filter(name => name === host)).toHaveLength(1);
+    expect(asked(host)).toBe(31);
+    world.running.delete(host);
     await world.host.clock.advance('1s');
     expect((await world.ask(host)).status).toBe(200);
   });

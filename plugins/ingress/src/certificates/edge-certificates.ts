@@ -13,15 +13,24 @@ interface Held {
   readonly expiresAt: number;
   readonly source: Mapping['source'];
 }
+interface Answer {
+  readonly key: string;
+  readonly chain: string;
+  readonly notAfter: string;
+}
 type Asked = Pick<Mapping, 'hostname' | 'source'>;
 
 /** A name the authority refused is not asked for again so soon, nor one it works on, nor anything while it is away. */
 const [REFUSED_MS, RUNNING_MS, AWAY_MS] = [30_000, 1_000, 1_000];
 const RENEW_EVERY_MS = 60_000;
 const LOOK_EVERY_MS = 4_000;
+/** A name whose order runs at the authority is asked for again while its handshakes wait. */
+const [POLL_EVERY_MS, POLL_FOR_MS] = [500, 15_000];
+/** Names that somebody waits for at one time. */
+const MOST_FETCHING = 1_000;
 /** Names that are waited for; the one asked for longest ago goes first. */
 const MOST_WAITS = 10_000;
-/** As many as the authority signs and lets wait (G-K-23). */
+/** Questions under way: as many as the authority signs and lets wait (G-K-23). A name whose order only runs has none. */
 const BUDGET = 48;
 export const EDGE_TLS = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519MLKEM768:X25519:P-256' } as const;
 
@@ -43,6 +52,7 @@ export class EdgeCertificates {
   #awaySaid = false;
   #revokedAt = '';
   #evicted = 0;
+  #asking = 0;
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
@@ -80,7 +90,7 @@ export class EdgeCertificates {
     if ((this.#later.get(hostname) ?? 0) > now) return living?.context ?? this.#standIn();
     let fetching = this.#fetching.get(hostname);
     if (!fetching) {
-      if (this.#fetching.size >= BUDGET) return living?.context;
+      if (this.#asking >= BUDGET || this.#fetching.size >= MOST_FETCHING) return living?.context;
       fetching = this.#fetch({ hostname, source }).finally(() => this.#fetching.delete(hostname));
       this.#fetching.set(hostname, fetching);
     }
@@ -91,9 +101,7 @@ export class EdgeCertificates {
   async #fetch(asked: Asked): Promise<SecureContext | undefined> {
     const { hostname } = asked;
     try {
-      const answer = await this.#ask(asked);
-      this.#healthy = true;
-      this.#awaySaid = false;
+      const answer = await this.#answered(asked);
       if (!answer) return void this.#wait(hostname, RUNNING_MS);
       const now = this.#now();
       const context = createSecureContext({ key: answer.key, cert: answer.chain, ...EDGE_TLS });
@@ -113,10 +121,29 @@ export class EdgeCertificates {
     }
   }
 
+  /** What the authority has, asked for twice a second for fifteen seconds where its order runs (G-K-23, KRN-029). */
+  async #answered(asked: Asked): Promise<Answer | undefined> {
+    const until = this.#now() + POLL_FOR_MS;
+    for (;;) {
+      this.#asking += 1;
+      const answer = await this.#ask(asked).finally(() => (this.#asking -= 1));
+      this.#healthy = true;
+      this.#awaySaid = false;
+      if (answer || this.#now() >= until) return answer;
+      await this.#pause(POLL_EVERY_MS);
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    using _timer = this.#ctx.every(ms, () => resolve());
+    await promise;
+  }
+
   /**
    * A name of a customer is the authority's to have proven elsewhere: it brings the key along. One that it signs itself wants a request.
    */
-  async #ask({ hostname, source }: Asked): Promise<{ key: string; chain: string; notAfter: string } | undefined> {
+  async #ask({ hostname, source }: Asked): Promise<Answer | undefined> {
     const { authority } = this.#ctx.services;
     if (source === 'custom') {
       try {
