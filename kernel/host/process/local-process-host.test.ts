@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -90,6 +91,21 @@ test('SUP-003 SUP-075 what the supervisor has seen of an instance stands beside 
     { service_type: 'tiny', instance: `127.0.0.1:${port}`, status: 'Active' },
   ]);
   subscriber.disconnect();
+});
+
+test('SUP-064 the enrollment record of the machine stands under its address for 120 seconds, and has the secret as a hash alone', async () => {
+  await machine.publishEnrollment(['tiny'], Buffer.alloc(32, 7));
+  const key = 'captain:enrollment:127.0.0.1';
+  const record = JSON.parse(String(await store.client.get(key))) as Record<string, unknown>;
+  const secret = Buffer.alloc(32, 7).toString('base64url');
+  expect(record).toEqual({
+    sha256: createHash('sha256').update(secret).digest('hex'),
+    services: ['tiny'],
+    ip: '127.0.0.1',
+    generated_at: expect.any(String),
+  });
+  const left = await store.client.ttl(key);
+  expect([left > 110, left <= 120]).toEqual([true, true]);
 });
 
 test('a host that comes after it finds the process by pid and start time, and knows one that was told other things', async () => {
