@@ -1,4 +1,4 @@
-import { openTestStores, type TestStores } from '@platform/testing';
+import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { newEnv, refusal, RunningBus, workload } from './fixtures/running-bus.ts';
 
@@ -17,12 +17,15 @@ afterAll(async () => {
   await stores?.[Symbol.asyncDispose]();
 });
 
-test('BUS-051: streams are listed page by page with their size and groups', async () => {
+test('BUS-051: streams are listed page by page, by scans of a hundred, with their size and groups', async () => {
   const env = newEnv();
   for (const family of ['app', 'audit', 'sys']) for (const n of [1, 2]) await bus.produce(shop, env, n, { stream_family: family });
   await bus.consume(mail, { env_id: env, stream_family: 'sys' });
   const rows: { stream_family: string; length: number; groups: number; stream: string }[] = [];
   let cursor: string | null = null;
+  const monitor = await bus.store.client.monitor();
+  const commands: string[][] = [];
+  monitor.on('monitor', (_: string, command: string[]) => void commands.push(command.map(part => part.toUpperCase())));
   do {
     const page = (await bus.call('listStreams', shop, { query: { env_id: env, limit: 1, ...(cursor ? { cursor } : {}) } })).value as {
       items: typeof rows;
@@ -31,6 +34,11 @@ test('BUS-051: streams are listed page by page with their size and groups', asyn
     rows.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor !== null);
+  const scans = () => commands.filter(([name]) => /^[SHZ]?SCAN$/.test(name ?? ''));
+  await eventually(() => scans().length).toBeGreaterThanOrEqual(3);
+  expect(scans().map(command => command.slice(-2))).toEqual(scans().map(() => ['COUNT', '100']));
+  expect(commands.filter(([name]) => name === 'KEYS' || name === 'SMEMBERS')).toEqual([]);
+  monitor.disconnect();
   expect(rows.map(({ stream, length }) => [stream, length]).sort()).toEqual([
     [`bus:${env}:app`, 2],
     [`bus:${env}:audit`, 2],

@@ -137,7 +137,7 @@ describe('one environment', () => {
     expect(numbers(await bus.consume(mail, { env_id: env }))).toEqual([1]);
   });
 
-  test('BUS-045: acknowledged entries are gone; unknown ones and nonsense count nothing', async () => {
+  test('BUS-045 BUS-080: acknowledged entries are gone; unknown ones and nonsense count nothing', async () => {
     const env = newEnv();
     await bus.produce(shop, env, 1);
     const [entry] = await bus.consume(mail, { env_id: env });
@@ -149,6 +149,8 @@ describe('one environment', () => {
     await abandon(env, 'app', 'mail.g', [entry?.message_id as string]);
     expect(await bus.consume(mail, { env_id: env })).toEqual([]);
     await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'ack'`).length).toBe(3);
+    const told = bus.host.logged.filter(line => line['target'] === 'bus.audit').map(line => JSON.stringify(line));
+    expect(told.some(line => line.includes('"ack"') && line.includes(env))).toBe(true);
   });
 });
 

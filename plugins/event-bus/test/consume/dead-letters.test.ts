@@ -53,7 +53,7 @@ test('BUS-050: dead letters are listed newest first, page by page, and by family
   expect(await refusal(letters(env, { cursor: 'nonsense' }))).toMatchObject({ code: 'invalid_cursor' });
 });
 
-test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event as ".replayed" under a key of its own; in parallel, once', async () => {
+test('BUS-080 BUS-039 BUS-040: a replay takes the dead letter away and appends the event as ".replayed" under a key of its own; in parallel, once', async () => {
   const env = newEnv();
   await bus.produce(shop, env, 1, { idempotency_key: 'k' });
   await nack(env, [(await readOne(env))?.message_id as string], { dead_letter: true });
@@ -98,6 +98,8 @@ test('BUS-039 BUS-040: a replay takes the dead letter away and appends the event
   await eventually(async () => (await bus.pool.raw`select 1 from audit_journal where env_id = ${env} and action = 'replay'`).length).toBe(
     2,
   );
+  const told = bus.host.logged.filter(line => line['target'] === 'bus.audit').map(line => JSON.stringify(line));
+  expect(told.some(line => line.includes('"replay"') && line.includes(env))).toBe(true);
 });
 
 describe('a replay by filter', () => {
