@@ -30,6 +30,10 @@ test('SUP-107 SUP-113 every path is under /v1, and no event of a domain is decla
   expect([supervisor.events, Object.values(supervisor.routes).filter(({ options }) => 'emits' in options)]).toEqual([{}, []]);
 });
 
+test('SUP-007 a tier is waited for sixty seconds, unless the setting says otherwise', () => {
+  expect(supervisor.base.config.properties.tierTimeoutS).toMatchObject({ env: 'PLATFORM_CAPTAIN_TIER_GATE_TIMEOUT', default: 60 });
+});
+
 describe('over the wire', () => {
   test('SUP-085 SUP-101 SUP-107 liveness asks nobody; pages and their data are gated, and answer POST like GET', async () => {
     world = await World.open(stores, [service('auth', 10)]);

@@ -186,6 +186,16 @@ describe('a service that goes down', () => {
     expect([end?.log_lines.length, end?.log_lines[199]]).toEqual([200, 'auth line 200']);
   });
 
+  test('SUP-080 one that says nothing of itself is not looked at for fifteen seconds; the first healthy look then makes it Active', async () => {
+    await open([service('auth', 10)], { environment: { PLATFORM_CAPTAIN_TIER_GATE_TIMEOUT: '1' } });
+    world.box.plan = ['silent'];
+    await world.box.boot();
+    await world.pass('12s');
+    expect(await statuses('auth')).toEqual(['Starting']);
+    await world.pass('6s');
+    await eventually(() => statuses('auth')).toEqual(['Active']);
+  });
+
   test('SUP-083 one that fails three looks in a row is killed and comes back; SUP-037 one that is only gone is found at the next look', async () => {
     await open([service('auth', 10)], { environment: { PLATFORM_CAPTAIN_CERT_GRACE_S: '0' } });
     await world.box.boot();

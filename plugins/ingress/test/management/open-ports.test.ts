@@ -10,6 +10,7 @@ async function opened(config: { httpPort?: number }, production = false) {
   const clock = new ManualClock();
   const owned: (AsyncDisposable & Disposable & { port?: number })[] = [];
   const said: string[] = [];
+  const asked: number[] = [];
   const log = {
     warn: (_: object, message: string) => void said.push(message),
     error: (_: object, message: string) => void said.push(message),
@@ -21,6 +22,9 @@ async function opened(config: { httpPort?: number }, production = false) {
     every: clock.every.bind(clock),
     own: (resource: never) => void owned.push(resource),
     listen: async (_door: string, server: Server, { port, address }: { port: number; address: string }) => {
+      asked.push(port);
+      // The port of the machine that runs the test is not taken.
+      if (port === 80) throw Object.assign(new Error('not here'), { code: 'EACCES' });
       server.listen(port, address);
       await once(server, 'listening');
       return false;
@@ -31,6 +35,7 @@ async function opened(config: { httpPort?: number }, production = false) {
   return {
     clock,
     said,
+    asked,
     ports: () => owned.flatMap(({ port }) => port ?? []),
     close: () => Promise.all(owned.map(one => one[Symbol.asyncDispose]?.() ?? one[Symbol.dispose]?.())),
   };
@@ -39,6 +44,11 @@ async function opened(config: { httpPort?: number }, production = false) {
 test('ING-011 in development there is no plain port unless it is asked for', async () => {
   expect((await opened({})).ports()).toEqual([]);
   expect((await opened({ httpPort: 0 }, true)).ports()).toEqual([]);
+});
+
+test('ING-011 in production it is port 80, and one that may not be opened is told of and stops nothing', async () => {
+  const { asked, said } = await opened({}, true);
+  expect([asked, said]).toEqual([[80], ['certificates of names outside cannot be had']]);
 });
 
 test('ING-011 a port that an instance before this one still has is taken over when it leaves', async () => {
