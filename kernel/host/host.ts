@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type LivingService, SYSTEM } from '@platform/sdk';
+import { type LivingService, SYSTEM, platformHost, platformZone } from '@platform/sdk';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { writeDurably } from '../base/durable-file.ts';
 import { openAuthority } from '../identity/certificates/trust-anchors.ts';
 import { freePort } from '../storage/free-port.ts';
-import { type Bootstrap, DEFAULT_POOL, platformHost, publicOrigin } from './boot/bootstrap.ts';
+import { type Bootstrap, DEFAULT_POOL, publicOrigin } from './boot/bootstrap.ts';
 import { buildHash } from './boot/build.ts';
 import { requireConnections } from './boot/database/connection-budget.ts';
 import { lockDataDir } from './machine/data-dir-lock.ts';
@@ -151,7 +151,7 @@ async function bringUp(owned: DisposalStack, options: HostOptions, leave: () => 
   if (firstPassword) rmSync(join(dataDir, 'keys', BOOTSTRAP_PASSWORD), { force: true });
   const plugins = [...platform, ...verticals].map(({ manifest }) => manifest.id).filter(id => !failed.some(({ plugin }) => plugin === id));
   const ready = readyLine(options, base.build, plugins);
-  const email = options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@ops.sys.${domain}`;
+  const email = options.environment['PLATFORM_AUTH_BOOTSTRAP_EMAIL'] ?? `admin@${platformZone(domain)}`;
   const firstStart =
     firstPassword === undefined
       ? undefined

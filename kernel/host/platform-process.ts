@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { KeyValue, Logger } from '@platform/sdk';
+import { type KeyValue, type Logger, platformHost } from '@platform/sdk';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { DisposalStack } from '../base/disposal-stack.ts';
 import { newId } from '../base/ids.ts';
@@ -14,7 +14,7 @@ import type { ServiceCaller } from '../routing/service-caller.ts';
 import { connectKeyValue } from '../storage/key-value.ts';
 import { openLog, type Telemetry } from '../telemetry/log.ts';
 import { openOtlp } from '../telemetry/otlp/open-otlp.ts';
-import { type Bootstrap, LOOPBACK, platformHost } from './boot/bootstrap.ts';
+import { type Bootstrap, LOOPBACK } from './boot/bootstrap.ts';
 import { PARTS, wire } from './boot/wiring.ts';
 import { instanceRow } from './machine/instance-row.ts';
 import { mintFor } from './machine/enrollment/mint.ts';

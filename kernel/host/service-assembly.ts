@@ -1,4 +1,12 @@
-import type { AnyPlugin, PlatformContext, KeyValue, ProcessHost } from '@platform/sdk';
+import {
+  type AnyPlugin,
+  type PlatformContext,
+  type KeyValue,
+  type ProcessHost,
+  platformHost,
+  platformLabel,
+  platformZone,
+} from '@platform/sdk';
 import type { DependencyContainer } from 'tsyringe';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
@@ -109,7 +117,18 @@ export class ServiceAssembly {
 
   #platform(): PlatformContext<never>['platform'] {
     const { domain, build, dataDir, production, edgePort, ip = LOOPBACK } = this.#parts.bootstrap;
-    return { domain, build, dataDir, production, ip, publicOrigin: host => publicOrigin(host, edgePort), newId };
+    return {
+      domain,
+      build,
+      dataDir,
+      production,
+      ip,
+      publicOrigin: host => publicOrigin(host, edgePort),
+      zone: platformZone(domain),
+      host: label => platformHost(label, domain),
+      labelOf: host => platformLabel(host, domain),
+      newId,
+    };
   }
 
   async #failedPlugins(): Promise<{ plugin: string; reason: string }[]> {

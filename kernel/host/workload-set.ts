@@ -1,10 +1,10 @@
-import type { Logger } from '@platform/sdk';
+import { type Logger, platformHost, platformLabel } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import type { DisposalStack } from '../base/disposal-stack.ts';
 import type { Manifest } from '../base/manifest.ts';
 import type { RevokedCertificates } from '../identity/certificates/revoked-certificates.ts';
 import { type CredentialKind, type Mint, Workload } from '../identity/workload.ts';
-import { type Bootstrap, platformHost } from './boot/bootstrap.ts';
+import type { Bootstrap } from './boot/bootstrap.ts';
 
 const RENEWAL_CHECK_MS = 3_600_000;
 
@@ -46,8 +46,7 @@ export class WorkloadSet {
 
   /** Of the service that `name` asks for, by its host or by its id. */
   listenerOf(name: string, manifests: readonly Manifest[]): Workload | undefined {
-    const suffix = `.ops.sys.${this.#bootstrap.domain}`;
-    const label = name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
+    const label = platformLabel(name, this.#bootstrap.domain) ?? name;
     return this.byName.get(manifests.find(({ id, hosts }) => id === label || hosts.includes(label))?.id ?? label);
   }
 

@@ -1,4 +1,4 @@
-import { BoundedMap, type InstanceRegistry, type InstanceRow, type Logger } from '@platform/sdk';
+import { BoundedMap, type InstanceRegistry, type InstanceRow, type Logger, FLEET_KEYS } from '@platform/sdk';
 
 /** One running instance of a service, as kept in the shared registry (G-CAP-01). */
 export type Instance = { -readonly [K in keyof InstanceRow]: InstanceRow[K] };
@@ -17,8 +17,7 @@ const FRESH_MS = 30_000;
 const CACHE_MS = 2_000;
 const SUSPECT_MS = 30_000;
 const HEARTBEAT_MS = 10_000;
-const CHANGED = 'captain:changed';
-const keyOf = (service: string) => `captain:svc:${service}`;
+const { changed: CHANGED, instances: keyOf } = FLEET_KEYS;
 
 /**
  * Where services run: Active instances with health fresher than 30 s, shared through the key-value store.

@@ -29,4 +29,4 @@ export type { TemplateDecl } from './src/contract/template.ts';
 export { del, get, listener, node, post, put, raw, socket, stream, upload } from './src/contract/route.ts';
 export type { AnyRoute, RouteDef, RouteEnv, RouteRate } from './src/contract/route.ts';
 export { Type, type Static, type TSchema } from 'typebox';
-export { Id, Instant, nullable, Page, PageQuery, ServiceId, Slug, SortQuery } from './src/contract/wire.ts';
+export { CorrelationId, Id, Instant, nullable, Page, PageQuery, ServiceId, Slug, SortQuery } from './src/contract/wire.ts';

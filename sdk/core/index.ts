@@ -68,8 +68,10 @@ export { KERNEL_PROBLEMS, type KernelProblemCode } from './src/contract/kernel-p
 export { isProblem, ProblemError, problemBody } from './src/contract/problem.ts';
 export type { FieldFault, ProblemBody } from './src/contract/problem.ts';
 export { EnrollmentSecret, sealedEnrollment } from './src/secrets/enrollment-secret.ts';
-export { isId } from './src/id.ts';
+export { isCorrelationId, isId } from './src/id.ts';
 export { networkOf } from './src/wire/network.ts';
+export { FLEET_KEYS } from './src/wire/fleet-keys.ts';
+export { platformHost, platformLabel, platformZone } from './src/wire/platform-host.ts';
 export { isPrivateAddress } from './src/wire/private-address.ts';
 export { StoredObjects } from './src/stored-objects.ts';
 export { reasonOf } from './src/reason.ts';

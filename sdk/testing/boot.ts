@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { AnyContract, AnyPlugin, Client } from '@platform/sdk';
+import { type AnyContract, type AnyPlugin, type Client, platformHost } from '@platform/sdk';
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
-import { platformHost } from '@platform/kernel/host/boot/bootstrap';
 import { readSettings } from '@platform/kernel/host/boot/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import type { ServiceInstance } from '@platform/kernel/host/service/service-instance';

@@ -46,9 +46,6 @@ export interface DatabaseAddress {
   readonly pool?: number;
 }
 
-/** Name under which a service answers inside the platform (G-K-15). */
-export const platformHost = (label: string, domain: string): string => `${label}.ops.sys.${domain}`;
-
 /** The one place that writes the origin a browser or client sees: with the port unless it is 443 (day-one, Ports). */
 export const publicOrigin = (host: string, port: number): string => `https://${host}${port === 443 ? '' : `:${port}`}`;
 

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { KeyValue, Logger, TokenChecks } from '@platform/sdk';
+import { type KeyValue, type Logger, type TokenChecks, platformHost } from '@platform/sdk';
 import { container as root, type DependencyContainer, type InjectionToken, instanceCachingFactory } from 'tsyringe';
 import type { Clock } from '../../base/clock.ts';
 import { AccessClosures } from '../../identity/tokens/access-closure.ts';
@@ -17,7 +17,7 @@ import { BackendPools } from '../../routing/backend-pools.ts';
 import { Directory } from '../../routing/directory.ts';
 import { type LocalService, ServiceCaller } from '../../routing/service-caller.ts';
 import { SecretChain } from '../../secrets/secret-chain.ts';
-import { type Bootstrap, platformHost, publicOrigin, workloadGrants } from './bootstrap.ts';
+import { type Bootstrap, publicOrigin, workloadGrants } from './bootstrap.ts';
 import { directoryStore, liveReader } from '../service/key-value-port.ts';
 import { deliveryTargets, environmentState, identityCalls } from '../platform-calls.ts';
 

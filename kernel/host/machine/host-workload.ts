@@ -1,4 +1,4 @@
-import { isProblem, isUnavailable, type KeyValue, type LivingService, type Logger, StoreAbsent } from '@platform/sdk';
+import { isProblem, isUnavailable, type KeyValue, type LivingService, type Logger, StoreAbsent, platformHost } from '@platform/sdk';
 import { systemClock } from '../../base/clock.ts';
 import { DisposalStack } from '../../base/disposal-stack.ts';
 import type { Manifest } from '../../base/manifest.ts';
@@ -9,7 +9,7 @@ import { Directory } from '../../routing/directory.ts';
 import { type CallInput, ServiceCaller } from '../../routing/service-caller.ts';
 import { connectKeyValue } from '../../storage/key-value.ts';
 import { openLog, type Telemetry } from '../../telemetry/log.ts';
-import { type Bootstrap, HOST_WORKLOAD, platformHost, workloadGrants } from '../boot/bootstrap.ts';
+import { type Bootstrap, HOST_WORKLOAD, workloadGrants } from '../boot/bootstrap.ts';
 import { LiveCatalog } from '../context/live-catalog.ts';
 import { ask, livingServices } from '../platform-calls.ts';
 import { directoryStore, keyValuePort } from '../service/key-value-port.ts';

@@ -1,7 +1,8 @@
+import { platformHost } from '@platform/sdk';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Manifest } from '../../base/manifest.ts';
-import { type Bootstrap, platformHost } from '../boot/bootstrap.ts';
+import type { Bootstrap } from '../boot/bootstrap.ts';
 import { buildHash } from '../boot/build.ts';
 import { enrollmentsOf } from '../machine/enrollment/enrollment.ts';
 import type { HostOptions } from '../host-options.ts';

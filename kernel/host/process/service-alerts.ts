@@ -1,6 +1,6 @@
-import type { KeyValue, Logger } from '@platform/sdk';
+import { type KeyValue, type Logger, FLEET_KEYS } from '@platform/sdk';
 
-const ALERTS = 'captain:alerts';
+const ALERTS = FLEET_KEYS.alerts;
 const FRESH_MS = 1_000;
 
 /** A service that was given up on and has not come back (G-CAP-05). */

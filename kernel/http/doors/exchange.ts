@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import type { FieldFault, Request } from '@platform/sdk';
+import { type FieldFault, type Request, isCorrelationId } from '@platform/sdk';
 import { newId } from '../../base/ids.ts';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import { type Peer, peerOf } from '../../identity/certificates/tls.ts';
 import { characterFaults } from '../schema/schema.ts';
 
 export const CORRELATION_HEADER = 'x-platform-correlation-id';
-const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
 const MAX_HEADERS = 100;
 
 /** What a listener knows of an exchange before any service sees it. */
@@ -48,7 +47,7 @@ export function readExchange(req: IncomingMessage, service: string): Exchange {
     hostname: host.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, ''),
     ip: (ingress && header('x-forwarded-for')?.split(',')[0]?.trim()) || (req.socket.remoteAddress ?? '').replace(/^::ffff:/, ''),
     tenant,
-    correlationId: given && CORRELATION.test(given) ? given : `${service}-${newId()}`,
+    correlationId: isCorrelationId(given) ? given : `${service}-${newId()}`,
   };
 }
 

@@ -1,3 +1,4 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import { createHmac } from 'node:crypto';
 import { Redis } from 'ioredis';
 
@@ -51,8 +52,8 @@ export class RestrictedLogins implements AsyncDisposable {
       '%R~authz:*',
       '%R~env-state:*',
       '%R~revoked:*',
-      '%R~captain:svc:*',
-      `~captain:svc:${service}`,
+      `%R~${FLEET_KEYS.instances('*')}`,
+      `~${FLEET_KEYS.instances(service)}`,
       `~ticket:${service}:*`,
       '~revoked:used:*',
     ];
@@ -61,7 +62,7 @@ export class RestrictedLogins implements AsyncDisposable {
       'on',
       `>${password}`,
       ...keys,
-      '&captain:changed',
+      `&${FLEET_KEYS.changed}`,
       '&revoked:changed',
       ...COMMANDS.map(command => `+${command}`),
     ]);

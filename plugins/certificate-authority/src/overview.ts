@@ -53,7 +53,7 @@ export class Overview {
       upstream_contact: config.upstreamContact || 'none',
       queue: `${MAX_CONCURRENT_MINTS} at once, ${MAX_QUEUED_MINTS} waiting`,
       log_key: keys.current,
-      directory: `${platform.publicOrigin(`acme.ops.sys.${platform.domain}`)}/acme/directory`,
+      directory: `${platform.publicOrigin(platform.host('acme'))}/acme/directory`,
     };
   }
 

@@ -33,7 +33,7 @@ export class Realms {
     return {
       env_id: SYSTEM.envId,
       org_id: SYSTEM.orgId,
-      host: `auth.ops.sys.${platform.domain}`,
+      host: platform.host('auth'),
       verify_email: true,
       wallet_sign_in: 'off',
       passkeys: config.passkeys,
@@ -74,7 +74,7 @@ export class Realms {
     { env_id: envId, org_id: orgId, host, ...said }: Named & { [Name in keyof Settings]?: Settings[Name] | undefined },
   ): Promise<Settings> {
     // Everybody signs in at the platform's own host; no tenant may stand in its place.
-    const own = host.endsWith(`.ops.sys.${this.#ctx.platform.domain}`);
+    const own = this.#ctx.platform.labelOf(host) !== undefined;
     if (own !== (envId === SYSTEM.envId) || (own && host !== this.system.host))
       throw this.#ctx.problem('host_taken', { detail: `${host} belongs to the platform.` });
     try {

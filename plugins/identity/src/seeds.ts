@@ -12,7 +12,7 @@ const CONSOLE_ROLE = 'platform:console:user';
 export async function seed(ctx: Ctx, model: AccessModel, passwords: Passwords): Promise<void> {
   const [known] = await ctx.db.sql<object[]>`select 1 from users where user_id = ${SYSTEM.bootstrapUserId}`;
   const hash = known ? undefined : await oneTimePassword(ctx, passwords);
-  const email = ctx.config.bootstrapEmail ?? `admin@ops.sys.${ctx.platform.domain}`;
+  const email = ctx.config.bootstrapEmail ?? `admin@${ctx.platform.zone}`;
   await ctx.db.tx(async tx => {
     await model.writeRole(tx, SYSTEM.envId, ADMIN_ROLE, [PLATFORM_ADMIN]);
     await tx.sql`insert into roles ${tx.sql.row({ role_id: SYSTEM.consoleRoleId, env_id: SYSTEM.envId, name: CONSOLE_ROLE })}

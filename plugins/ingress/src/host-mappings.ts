@@ -53,9 +53,8 @@ export class HostMappings {
 
   /** What an operator may look at: the platform's own hosts and what was resolved of late. */
   known(): Mapping[] {
-    const { domain } = this.#ctx.platform;
     const own = [...this.#labels.keys()]
-      .flatMap(label => [this.#platform(`${label}.ops.sys.${domain}`)])
+      .flatMap(label => [this.#platform(this.#ctx.platform.host(label))])
       .filter(mapping => typeof mapping === 'object');
     return [...own, ...this.#cached()];
   }
@@ -66,9 +65,8 @@ export class HostMappings {
 
   /** `{label}.ops.sys.{domain}` and the gateway twin `bff.{label}.…` are constants (G-K-15). */
   #platform(host: string): Mapping | undefined | 'not ours' {
-    const suffix = `.ops.sys.${this.#ctx.platform.domain}`;
-    if (!host.endsWith(suffix)) return 'not ours';
-    const label = host.slice(0, -suffix.length);
+    const label = this.#ctx.platform.labelOf(host);
+    if (label === undefined) return 'not ours';
     const gateway = label.startsWith('bff.');
     const service = gateway ? 'bff' : this.#labels.get(label);
     if (!service || (gateway && !this.#labels.has(label.slice(4)))) return undefined;

@@ -1,12 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { announced, isHopByHop, mayTrail } from '@platform/sdk';
+import { announced, isHopByHop, mayTrail, isCorrelationId } from '@platform/sdk';
 import type { Mapping } from './host-mappings.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Headers a client may send with the platform's prefix; all others are ours to write (C15, G-PROXY-02). */
 const CORRELATION = 'x-platform-correlation-id';
 const CSRF = 'x-platform-csrf';
-const CORRELATION_PATTERN = /^[A-Za-z0-9._:-]{1,128}$/;
 /** Said anew by us; what a client expects before its body was answered here. */
 const DROPPED = new Set(['host', 'expect', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']);
 /** A socket needs these to be upgraded. */
@@ -66,7 +65,7 @@ export const mayBeTrailed = (req: IncomingMessage, body: { readonly rest?: unkno
 /** The client's correlation id when it is well formed, else a new one. */
 export function correlationOf(req: IncomingMessage, newId: () => string): string {
   const given = req.headers[CORRELATION];
-  return typeof given === 'string' && CORRELATION_PATTERN.test(given) ? given : `proxy-${newId()}`;
+  return typeof given === 'string' && isCorrelationId(given) ? given : `proxy-${newId()}`;
 }
 
 const MAX_HEADERS = 100;

@@ -17,7 +17,7 @@ export default definePlugin(web, {
   setup(ctx) {
     if (!existsSync(BUNDLE)) throw new Error('console/dist is missing; `npm start` builds it');
     const files = new StaticFiles(BUNDLE);
-    const host = (label: string) => ctx.platform.publicOrigin(`${label}.ops.sys.${ctx.platform.domain}`);
+    const host = (label: string) => ctx.platform.publicOrigin(ctx.platform.host(label));
     const gateway = host('bff.console');
     const policy = [
       "default-src 'self'",

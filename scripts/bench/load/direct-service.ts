@@ -1,3 +1,4 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -20,7 +21,7 @@ export class DirectService implements AsyncDisposable {
     const record = readdirSync(join(dataDir, 'run')).find(name => /^(kv|valkey).*\.json$/.test(name)) as string;
     const { port } = JSON.parse(readFileSync(join(dataDir, 'run', record), 'utf8')) as { port: number };
     const store = new Redis({ port, password: readFileSync(join(dataDir, 'keys', 'kv.password'), 'utf8').trim() });
-    const [row = '{}'] = await store.hvals(`captain:svc:${service}`);
+    const [row = '{}'] = await store.hvals(FLEET_KEYS.instances(service));
     store.disconnect();
     const instance = JSON.parse(row) as { ip: string; port: number };
     const host = `${service}.ops.sys.localhost`;

@@ -1,3 +1,4 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -51,19 +52,19 @@ export class BackendServer implements AsyncDisposable {
   async announce(service: string, { port = this.port, at = Date.now() + HOUR_MS }: { port?: number; at?: number } = {}): Promise<void> {
     const seen = new Date(at).toISOString();
     const row = { service_type: service, ip: '127.0.0.1', port, pid: 1, status: 'Active', last_health_at: seen, started_at: seen };
-    await this.#kv.client.hset(`captain:svc:${service}`, `127.0.0.1:${port}`, JSON.stringify(row));
+    await this.#kv.client.hset(FLEET_KEYS.instances(service), `127.0.0.1:${port}`, JSON.stringify(row));
     await this.changed(service);
   }
 
   /** Takes away every instance of a service. */
   async withdraw(service: string): Promise<void> {
-    await this.#kv.client.del(`captain:svc:${service}`);
+    await this.#kv.client.del(FLEET_KEYS.instances(service));
     await this.changed(service);
   }
 
   /** Says that something of a service changed, as whoever starts and ends instances does. */
   async changed(service: string): Promise<void> {
-    await this.#kv.client.publish('captain:changed', JSON.stringify({ service_type: service }));
+    await this.#kv.client.publish(FLEET_KEYS.changed, JSON.stringify({ service_type: service }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

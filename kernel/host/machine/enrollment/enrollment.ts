@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KeyValue } from '@platform/sdk';
+import { type KeyValue, FLEET_KEYS, platformHost } from '@platform/sdk';
 import { newId } from '../../../base/ids.ts';
 import type { Manifest } from '../../../base/manifest.ts';
 import type { Mint } from '../../../identity/workload.ts';
 import type { Directory } from '../../../routing/directory.ts';
-import { type Bootstrap, platformHost } from '../../boot/bootstrap.ts';
+import type { Bootstrap } from '../../boot/bootstrap.ts';
 import { ASKED_ROUTES } from '../../asked-routes.ts';
 
 export const ENROLLMENT_HEADER = 'x-platform-bootstrap-enrollment';
@@ -22,7 +22,7 @@ const MAX_ANSWER = 262_144;
 export async function enrollmentOf(kv: KeyValue, workload: string, ip: string): Promise<string> {
   const secret = randomBytes(32).toString('base64url');
   const record = { sha256: createHash('sha256').update(secret).digest('hex'), workload, ip, generated_at: new Date().toISOString() };
-  await kv.call('SET', `captain:enrollment:${ip}:${workload}`, JSON.stringify(record), 'EX', LIFETIME_S);
+  await kv.call('SET', FLEET_KEYS.enrollment(ip, workload), JSON.stringify(record), 'EX', LIFETIME_S);
   return secret;
 }
 
@@ -43,7 +43,7 @@ export async function publishEnrollment(
     ip,
     generated_at: new Date().toISOString(),
   };
-  await kv.call('SET', `captain:enrollment:${ip}`, JSON.stringify(record), 'EX', lifetimeS);
+  await kv.call('SET', FLEET_KEYS.enrollment(ip), JSON.stringify(record), 'EX', lifetimeS);
 }
 
 /**

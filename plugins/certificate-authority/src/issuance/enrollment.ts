@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { sealedEnrollment } from '@platform/sdk';
+import { sealedEnrollment, FLEET_KEYS } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 export const ENROLLMENT_HEADER = 'x-platform-bootstrap-enrollment';
@@ -65,8 +65,8 @@ export class Enrollment {
   async #isOfFleet(given: Buffer, workload: string, ip: string): Promise<boolean> {
     const { kv } = this.#ctx;
     const [own, machine] = (await Promise.all([
-      kv.call('GET', `captain:enrollment:${ip}:${workload}`),
-      kv.call('GET', `captain:enrollment:${ip}`),
+      kv.call('GET', FLEET_KEYS.enrollment(ip, workload)),
+      kv.call('GET', FLEET_KEYS.enrollment(ip)),
     ])) as (string | null)[];
     // A machine's own secret stands for the services that its record names, at its address, and for nothing else.
     const ofWorkload = matches(own, given, record => record.workload === workload);
@@ -79,7 +79,7 @@ export class Enrollment {
   }
 
   async #count(workload: string, ip: string): Promise<void> {
-    const key = `captain:enrollment:uses:${ip}:${workload}`;
+    const key = FLEET_KEYS.enrollmentUses(ip, workload);
     const [uses] = await this.#ctx.kv.pipeline([
       ['INCR', key],
       ['EXPIRE', key, USES_S],

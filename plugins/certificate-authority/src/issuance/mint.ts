@@ -39,7 +39,7 @@ export class Mint {
     this.#ctx = ctx;
     this.#parts = parts;
     this.#since = ctx.clock.now().getTime();
-    this.#suffixes = [...parts.suffixes, `ops.sys.${ctx.platform.domain}`];
+    this.#suffixes = [...parts.suffixes, ctx.platform.zone];
   }
 
   /** `POST /v1/client-cert` (G-ACME-07). With a CSR no key leaves the requester's machine (H-02). */

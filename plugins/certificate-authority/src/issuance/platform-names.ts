@@ -1,3 +1,5 @@
+import { platformLabel } from '@platform/sdk';
+
 /** Names that belong to the platform itself, and whose they are (H-01, G-ACME-06, G-K-15). */
 export class PlatformNames {
   readonly #domain: string;
@@ -11,8 +13,7 @@ export class PlatformNames {
 
   /** The label of `{label}.ops.sys.{domain}`. */
   labelOf(name: string): string | undefined {
-    const suffix = `.ops.sys.${this.#domain}`;
-    const label = name.endsWith(suffix) ? name.slice(0, -suffix.length) : undefined;
+    const label = platformLabel(name, this.#domain);
     return label !== undefined && /^[a-z0-9-]+$/.test(label) ? label : undefined;
   }
 

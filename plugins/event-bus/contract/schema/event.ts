@@ -1,4 +1,4 @@
-import { Id, Instant, Type, type Static } from '@platform/sdk/contract';
+import { Id, Instant, Type, type Static, CorrelationId } from '@platform/sdk/contract';
 
 /** Grammar of event names for producers; what a contract of the platform waives is the exception (C3, C4). */
 export const EVENT_TYPE = /^[a-z0-9_-]{1,64}(:[a-z0-9_-]{1,64}){3}$/;
@@ -21,7 +21,7 @@ export const ProduceRequest = Type.Object({
   stream_family: Type.String(),
   payload: Type.Unknown({ description: 'A JSON object of at most 256 KiB' }),
   idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-  correlation_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$' })),
+  correlation_id: Type.Optional(CorrelationId),
   created_at: Type.Optional(Instant),
   publisher_id_token: Type.Optional(Type.String({ maxLength: 16_384 })),
 });

@@ -1,4 +1,4 @@
-import type { Caller } from '@platform/sdk';
+import { type Caller, isCorrelationId } from '@platform/sdk';
 import { EVENT_TYPE, MAX_PAYLOAD_BYTES, ProduceRequest } from '../../contract/schema/event.ts';
 import type { Admission } from './admission.ts';
 import { type EventBusContext, familyOf } from '../context.ts';
@@ -11,7 +11,6 @@ export type Given = ProduceRequest | { readonly [K in keyof ProduceRequest]?: Pr
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
-const CORRELATION = /^[A-Za-z0-9._:-]{1,128}$/;
 /** Control characters are no text to the database. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
 
@@ -28,7 +27,7 @@ const TEXTS: readonly TextMember[] = [
     read: ({ idempotency_key }) => idempotency_key,
     fits: text => text.length > 0 && text.length <= 256 && isStorable(text),
   },
-  { name: 'correlation_id', read: ({ correlation_id }) => correlation_id, fits: text => CORRELATION.test(text) },
+  { name: 'correlation_id', read: ({ correlation_id }) => correlation_id, fits: text => isCorrelationId(text) },
   { name: 'created_at', read: ({ created_at }) => created_at, fits: text => INSTANT.test(text) && !Number.isNaN(Date.parse(text)) },
   {
     name: 'publisher_id_token',

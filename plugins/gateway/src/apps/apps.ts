@@ -26,7 +26,7 @@ export class Apps {
   /** The application instance of a visit: the ingress's word, or the host's own where that is allowed (G-BFF-05). */
   async instanceOf({ hostname, tenant }: Visit): Promise<string | undefined> {
     if (tenant.appInstanceId || tenant.envId || !this.#ctx.config.hostnameFallback) return tenant.appInstanceId;
-    if (hostname === `bff.console.ops.sys.${this.#ctx.platform.domain}`) return SYSTEM.consoleAppId;
+    if (hostname === this.#ctx.platform.host('bff.console')) return SYSTEM.consoleAppId;
     const found = await this.#ctx.services.registry.resolveHostname({ query: { hostname } }).catch(() => undefined);
     return found?.app_instance_id ?? undefined;
   }
@@ -42,7 +42,7 @@ export class Apps {
       appInstanceId,
       envId: SYSTEM.envId,
       clientId: CONSOLE_CLIENT,
-      issuerHost: `auth.ops.sys.${this.#ctx.platform.domain}`,
+      issuerHost: this.#ctx.platform.host('auth'),
       gate: { group: SYSTEM.consoleGroup, orInvited: true },
       allowSignup: false,
       services: 'all',

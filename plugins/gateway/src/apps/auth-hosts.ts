@@ -18,7 +18,7 @@ export class AuthHosts {
 
   /** Throws what the registry throws; `env_not_found` where there is no such environment. */
   async of(envId: string): Promise<string> {
-    if (envId === SYSTEM.envId) return `auth.ops.sys.${this.#ctx.platform.domain}`;
+    if (envId === SYSTEM.envId) return this.#ctx.platform.host('auth');
     return this.#hosts.get(
       envId,
       async () => new URL((await this.#ctx.services.registry.authDomain({ params: { id: envId } })).auth_url).hostname,

@@ -36,7 +36,7 @@ export class Delegator {
   constructor(ctx: Ctx, issuer: Issuer) {
     this.#ctx = ctx;
     this.#issuer = issuer;
-    this.host = `auth.ops.sys.${ctx.platform.domain}`;
+    this.host = ctx.platform.host('auth');
   }
 
   /** Registers, and goes on trying in the background: the gateway serves meanwhile. */

@@ -98,8 +98,8 @@ export class Upstream {
     { service, path, hostname }: Pick<UpstreamCall, 'service' | 'path' | 'hostname'>,
   ): Promise<Record<string, string>> {
     if (!prove) return { authorization: `Bearer ${token}` };
-    const { publicOrigin, domain } = this.#ctx.platform;
-    const url = new URL(path, publicOrigin(hostname ?? `${service}.ops.sys.${domain}`));
+    const { publicOrigin, host } = this.#ctx.platform;
+    const url = new URL(path, publicOrigin(hostname ?? host(service)));
     return { authorization: `DPoP ${token}`, dpop: await prove(method, `${url.origin}${url.pathname}`) };
   }
 }

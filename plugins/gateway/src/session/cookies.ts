@@ -1,4 +1,5 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
+import { platformZone } from '@platform/sdk';
 
 export const SESSION_COOKIE = 'bff-session';
 export const PKCE_COOKIE = 'bff-pkce';
@@ -17,7 +18,7 @@ export const readCookie = (header: string | undefined, name: string): string | u
 export function cookieDomain(host: string, platformDomain: string): string | undefined {
   if (!host.startsWith('bff.') || host.split('.').length < MIN_LABELS) return undefined;
   const app = host.slice('bff.'.length);
-  return `.ops.sys.${platformDomain}`.endsWith(`.${app}`) ? undefined : app;
+  return `.${platformZone(platformDomain)}`.endsWith(`.${app}`) ? undefined : app;
 }
 
 export interface SessionCookieOptions {

@@ -61,13 +61,13 @@ export class ClientDirectory {
   }
 
   #console(): AdapterPayload {
-    const { publicOrigin, domain } = this.#ctx.platform;
+    const { publicOrigin, host } = this.#ctx.platform;
     return {
       client_id: CONSOLE_CLIENT,
       client_name: 'Console',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      redirect_uris: [`${publicOrigin(`bff.console.ops.sys.${domain}`)}/auth/callback`],
+      redirect_uris: [`${publicOrigin(host('bff.console'))}/auth/callback`],
       token_endpoint_auth_method: 'tls_client_auth',
       tls_client_auth_subject_dn: 'CN=m2m-bff',
       require_pushed_authorization_requests: true,

@@ -150,7 +150,7 @@ export class HostedPages {
   /** The platform's people go on to the console; a tenant's to their account, for which of its applications they came is not known. */
   #home(realm: Realm, uiLocales: string | null): string {
     return realm.env_id === SYSTEM.envId
-      ? `${this.#ctx.platform.publicOrigin(`console.ops.sys.${this.#ctx.platform.domain}`)}/`
+      ? `${this.#ctx.platform.publicOrigin(this.#ctx.platform.host('console'))}/`
       : pathWith('/account', { ui_locales: uiLocales ?? undefined });
   }
 

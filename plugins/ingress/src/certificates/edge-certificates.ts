@@ -56,7 +56,7 @@ export class EdgeCertificates {
 
   constructor(ctx: Ctx) {
     this.#ctx = ctx;
-    this.#own = `proxy.ops.sys.${ctx.platform.domain}`;
+    this.#own = ctx.platform.host('proxy');
   }
 
   /** Begins to ask for the own certificate, to renew, and to hear of what is revoked. */

@@ -32,7 +32,7 @@ export class ManagementDoor {
     try {
       const ip = req.socket.remoteAddress ?? '';
       const body = await this.#bodies.take(req, ip, refusal => refuse(res, refusal, correlationId));
-      const mapping = { hostname: `proxy.ops.sys.${this.#ctx.platform.domain}`, service: 'proxy', env_id: null, app_instance_id: null };
+      const mapping = { hostname: this.#ctx.platform.host('proxy'), service: 'proxy', env_id: null, app_instance_id: null };
       const headers: Record<string, string> = {
         ...backendHeaders(req, mapping, { correlationId, ip: ip.replace(/^::ffff:/, '') }),
         'x-forwarded-proto': 'http',

@@ -1,3 +1,4 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import type { Ctx } from '../context.ts';
 
 const SEED_TRIES = 10;
@@ -28,7 +29,7 @@ export class Topology {
 
   async start(): Promise<void> {
     const { own } = this.#ctx;
-    own(await this.#ctx.kv.subscribe('captain:changed', () => this.changed()));
+    own(await this.#ctx.kv.subscribe(FLEET_KEYS.changed, () => this.changed()));
     own({ [Symbol.dispose]: () => this.#ticking?.[Symbol.dispose]() });
     await Promise.all([this.#seed(), this.#reload()]);
     const seeding = this.#ctx.every(SEED_EVERY_MS, async () => {

@@ -1,4 +1,4 @@
-import { Id, Instant, type Static, Type } from '@platform/sdk/contract';
+import { Id, Instant, type Static, Type, CorrelationId } from '@platform/sdk/contract';
 
 const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 export const CATEGORIES = ['transaction', 'security', 'marketing', 'system'] as const;
@@ -48,7 +48,7 @@ export const Send = Type.Object({
   channels: Type.Optional(Type.Array(Channel, { maxItems: 5, uniqueItems: true })),
   resource_refs: Type.Optional(ResourceRefs),
   idempotency_key: Type.Optional(text(200)),
-  correlation_id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$' })),
+  correlation_id: Type.Optional(CorrelationId),
   /**
    * What it says is for its channels alone, such as a link that works once: the inbox shows its subject, and the words are erased when they
    * were delivered.

@@ -25,7 +25,7 @@ export class Unsubscribe {
   /** Where the mail of a message is ended; the link counts as long as the message is kept. */
   linkFor(notificationId: string): string {
     const { platform } = this.#ctx;
-    return `${platform.publicOrigin(`post.ops.sys.${platform.domain}`)}/v1/unsubscribe/${notificationId}.${this.#ctx.keys.content.fingerprint(PURPOSE, notificationId)}`;
+    return `${platform.publicOrigin(platform.host('post'))}/v1/unsubscribe/${notificationId}.${this.#ctx.keys.content.fingerprint(PURPOSE, notificationId)}`;
   }
 
   async answer({ params, request }: RawExchange): Promise<Response> {

@@ -30,7 +30,7 @@ export class InvitationMail {
   ): Promise<void> {
     const { platform } = this.#ctx;
     const { org_id, invitation_id, email: to, expires_at } = invitation;
-    const link = `${platform.publicOrigin(`console.ops.sys.${platform.domain}`)}/#/bootstrap?${new URLSearchParams({
+    const link = `${platform.publicOrigin(platform.host('console'))}/#/bootstrap?${new URLSearchParams({
       org: org_id,
       invitation: token,
     })}`;

@@ -1,7 +1,8 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import type { Ctx, RegistryTx } from '../context.ts';
 import type { Registration } from '../../contract/schema/service.ts';
 import { registrationWithout } from './registration-without.ts';
-import { instancesKey, type VerticalLives } from './vertical-lives.ts';
+import type { VerticalLives } from './vertical-lives.ts';
 
 /** After so long a process that nobody sees alive is not waited for: its machine went with it. */
 const PATIENCE_MS = 120_000;
@@ -37,9 +38,9 @@ export class Departures {
 
   async #hasEnded({ service, since }: Leaving): Promise<boolean> {
     const { backends, clock, kv } = this.#ctx;
-    if ((await kv.call('HLEN', instancesKey(service))) === 0) return true;
+    if ((await kv.call('HLEN', FLEET_KEYS.instances(service))) === 0) return true;
     if (clock.now().getTime() - Date.parse(since) < PATIENCE_MS || (await backends.addresses(service)).length > 0) return false;
-    await kv.call('DEL', instancesKey(service));
+    await kv.call('DEL', FLEET_KEYS.instances(service));
     return true;
   }
 

@@ -1,4 +1,4 @@
-import { type Caller, type RequestOf, SYSTEM } from '@platform/sdk';
+import { type Caller, type RequestOf, SYSTEM, FLEET_KEYS } from '@platform/sdk';
 import type { LivingService, VerticalLife } from '../../contract/schema/vertical-life.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
@@ -45,7 +45,7 @@ export class VerticalLives {
         concat_ws(' ', nullif(l.version, ''), left(r.digest, 12)) as version
       from vertical_services l full join registered r on r.service = l.service and r.vertical = l.vertical
       order by 1`;
-    const counts = await this.#ctx.kv.pipeline(rows.map(({ service }) => ['HLEN', instancesKey(service)])).catch(() => []);
+    const counts = await this.#ctx.kv.pipeline(rows.map(({ service }) => ['HLEN', FLEET_KEYS.instances(service)])).catch(() => []);
     return { items: rows.map((row, index) => shown(row, Number(counts[index] ?? 0))), next_cursor: null };
   }
 
@@ -194,7 +194,7 @@ export class VerticalLives {
 
   async #isAtRest(service: string): Promise<boolean> {
     // A store that does not answer is no reason to call anything gone.
-    return (await this.#ctx.kv.call('HLEN', instancesKey(service)).catch(() => 1)) === 0;
+    return (await this.#ctx.kv.call('HLEN', FLEET_KEYS.instances(service)).catch(() => 1)) === 0;
   }
 
   #isOurs(service: string): boolean {
@@ -212,9 +212,6 @@ export class VerticalLives {
       });
   }
 }
-
-/** The shared registry of instances (G-CAP-01). */
-export const instancesKey = (service: string): string => `captain:svc:${service}`;
 
 const NEXT = { known: 'take_out', enabled: 'take_out', draining: 'bring_back', gone: 'bring_back' } as const;
 

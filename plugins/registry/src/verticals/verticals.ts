@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { notModified, reply, type RequestOf, SYSTEM } from '@platform/sdk';
+import { notModified, reply, type RequestOf, SYSTEM, FLEET_KEYS } from '@platform/sdk';
 import type { Registration } from '../../contract/schema/service.ts';
 import type { Contract, Ctx } from '../context.ts';
 import { registrationWithout } from './registration-without.ts';
-import { instancesKey, type VerticalLives } from './vertical-lives.ts';
+import type { VerticalLives } from './vertical-lives.ts';
 
 interface Row {
   readonly vertical: string;
@@ -136,7 +136,7 @@ export class Verticals {
   }
 
   async #up(services: readonly string[]): Promise<Set<string>> {
-    const answers = await this.#ctx.kv.pipeline(services.map(service => ['HLEN', instancesKey(service)])).catch(() => []);
+    const answers = await this.#ctx.kv.pipeline(services.map(service => ['HLEN', FLEET_KEYS.instances(service)])).catch(() => []);
     return new Set(services.filter((_, index) => Number(answers[index]) > 0));
   }
 }

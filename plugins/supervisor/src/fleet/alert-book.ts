@@ -1,7 +1,7 @@
-import type { KeyValue, Logger, ProcessHost, Sql } from '@platform/sdk';
+import { type KeyValue, type Logger, type ProcessHost, type Sql, FLEET_KEYS } from '@platform/sdk';
 import type { Look } from './instances/instance.ts';
 
-const ALERTS = 'captain:alerts';
+const ALERTS = FLEET_KEYS.alerts;
 const LOG_LINES = 200;
 const KEPT_PER_SERVICE = 20;
 const MAX_WAITING = 100;

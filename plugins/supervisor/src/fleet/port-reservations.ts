@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { KeyValue, ProcessHost } from '@platform/sdk';
+import { type KeyValue, type ProcessHost, FLEET_KEYS } from '@platform/sdk';
 import { hold } from './lease.ts';
 
 const [LOWEST, HIGHEST] = [20_000, 30_000];
@@ -41,6 +41,6 @@ export class PortReservations {
   }
 
   #key(port: number): string {
-    return `captain:port:${this.#machine.ip}:${port}`;
+    return FLEET_KEYS.port(this.#machine.ip, port);
   }
 }

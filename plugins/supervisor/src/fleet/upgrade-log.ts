@@ -1,8 +1,8 @@
-import type { KeyValue, Logger } from '@platform/sdk';
+import { type KeyValue, type Logger, FLEET_KEYS } from '@platform/sdk';
 import type { UpgradeProgress } from '../../contract/schema/instance.ts';
 
 const LIFETIME_S = 600;
-const key = (instance: string) => `captain:upgrade:${instance}`;
+const key = FLEET_KEYS.upgrade;
 
 /** How far upgrades are, in the shared store under the keys of both instances for ten minutes (SUP-045). */
 export class UpgradeLog {

@@ -1,8 +1,8 @@
-import type { KeyValue, MachineUsage } from '@platform/sdk';
+import { type KeyValue, type MachineUsage, FLEET_KEYS } from '@platform/sdk';
 import type { Machine } from '../../contract/schema/machine.ts';
 
 const LIFETIME_S = 120;
-const ORDER = 'captain:provision:order';
+const ORDER = FLEET_KEYS.machinesOrder;
 /** From these on a machine is saturated (G-CAP-11). */
 const SATURATED = { cpu_pct: 85, mem_pct: 90 };
 
@@ -24,7 +24,7 @@ export class HostSamples {
   }
 
   async publish(sample: HostSample): Promise<void> {
-    await this.#kv.call('SET', `captain:host:${sample.ip}`, JSON.stringify(sample), 'EX', LIFETIME_S);
+    await this.#kv.call('SET', FLEET_KEYS.host(sample.ip), JSON.stringify(sample), 'EX', LIFETIME_S);
   }
 
   /** The first machine that ever came is the base: it stands at the head, and stays there (SUP-077). */
@@ -36,7 +36,7 @@ export class HostSamples {
   async leave(ip: string): Promise<void> {
     await this.#kv.pipeline([
       ['LREM', ORDER, 0, ip],
-      ['DEL', `captain:host:${ip}`],
+      ['DEL', FLEET_KEYS.host(ip)],
     ]);
   }
 
@@ -47,7 +47,7 @@ export class HostSamples {
   async machines(): Promise<Machine[]> {
     const order = await this.order();
     if (order.length === 0) return [];
-    const texts = await this.#kv.current(order.map(ip => `captain:host:${ip}`));
+    const texts = await this.#kv.current(order.map(ip => FLEET_KEYS.host(ip)));
     return texts.flatMap((text, at) => (text === null ? [] : [{ ...(JSON.parse(text) as HostSample), base: at === 0 }]));
   }
 }

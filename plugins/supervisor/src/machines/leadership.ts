@@ -1,7 +1,7 @@
-import type { KeyValue } from '@platform/sdk';
+import { type KeyValue, FLEET_KEYS } from '@platform/sdk';
 import { hold, release } from '../fleet/lease.ts';
 
-const KEY = 'captain:lock:machines';
+const KEY = FLEET_KEYS.machinesLead;
 const LIFETIME_S = 30;
 
 /**

@@ -1,3 +1,4 @@
+import { FLEET_KEYS } from '@platform/sdk';
 import type { Static } from '@platform/sdk/contract';
 import type { Autoscaler } from '../../contract/schema/machine.ts';
 import type { Asker, ControlGate } from '../control/control-gate.ts';
@@ -9,7 +10,7 @@ import { Leadership } from './leadership.ts';
 import { PendingDecisions } from './pending-decisions.ts';
 import { judgeFleet, NO_MEMORY, profileOf, SCALING, type ScalingDecision, type ScalingMemory } from './scaling.ts';
 
-const MEMORY = 'captain:provision:memory';
+const MEMORY = FLEET_KEYS.machinesMemory;
 const SPAWN_TIMEOUT_MS = 10_000;
 const LEAVE_TIMEOUT_MS = 10_000;
 

@@ -1,8 +1,7 @@
-import type { KeyValue } from '@platform/sdk';
+import { type KeyValue, FLEET_KEYS } from '@platform/sdk';
 import type { Pending } from '../../contract/schema/machine.ts';
 
-const KEY = 'captain:provision:pending';
-const APPROVED = 'captain:provision:approved';
+const { machinesPending: KEY, machinesApproved: APPROVED } = FLEET_KEYS;
 const LIFETIME_MS = 3_600_000;
 
 /** What waits for somebody's decision, for an hour (SUP-051, SUP-076). */

@@ -78,6 +78,12 @@ export interface Context<C extends AnyContract, U extends Readonly<Record<string
     readonly build: string;
     readonly production: boolean;
     publicOrigin(host: string): string;
+    /** Where the platform's own services answer: `ops.sys.{domain}`. */
+    readonly zone: string;
+    /** The host of a service of the platform, by its label; without an origin it is a name, not an address. */
+    host(label: string): string;
+    /** The label of one of the platform's own hosts; undefined for every other. */
+    labelOf(host: string): string | undefined;
     /** A UUIDv7. */
     newId(): string;
   };

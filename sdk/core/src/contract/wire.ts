@@ -2,6 +2,9 @@ import { type TSchema, Type } from 'typebox';
 
 export const ID_PATTERN = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
 /** UUIDv7 in lower case (G-K-03). */
+/** How the wire spells a correlation id (G-K-03). */
+export const CORRELATION_PATTERN = '^[A-Za-z0-9._:-]{1,128}$';
+export const CorrelationId = Type.String({ pattern: CORRELATION_PATTERN });
 export const Id = Type.String({ pattern: ID_PATTERN });
 /** ISO 8601 in UTC with milliseconds (G-K-03). */
 export const Instant = Type.String({ format: 'date-time' });
