@@ -72,6 +72,7 @@ export { isCorrelationId, isId } from './src/id.ts';
 export { networkOf } from './src/wire/network.ts';
 export { FLEET_KEYS } from './src/wire/fleet-keys.ts';
 export { platformHost, platformLabel, platformZone } from './src/wire/platform-host.ts';
+export { NameLook, NameServers, type UnansweredQuestion } from './src/wire/name-servers.ts';
 export { isPrivateAddress } from './src/wire/private-address.ts';
 export { StoredObjects } from './src/stored-objects.ts';
 export { reasonOf } from './src/reason.ts';

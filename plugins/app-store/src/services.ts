@@ -1,4 +1,4 @@
-import { StoredObjects } from '@platform/sdk';
+import { NameServers, StoredObjects } from '@platform/sdk';
 import type { Ctx } from './context.ts';
 import { DomainBindings } from './domains/domain-bindings.ts';
 import { DomainChallenges } from './domains/domain-challenge.ts';
@@ -33,7 +33,7 @@ export function servicesOf(ctx: Ctx) {
   });
   const releases = new Releases(ctx, listings);
   const instances = new Instances(ctx);
-  const challenges = new DomainChallenges(ctx.config.dnsServers);
+  const challenges = new DomainChallenges(new NameServers(ctx.config.dnsServers));
   const bindings = new DomainBindings(ctx, { challenges, instances, mapping: new DomainMapping(ctx, instances) });
   const recheck = new DomainRecheck(ctx, { bindings, challenges, instances });
   const hosts = new TenantHosts(ctx);

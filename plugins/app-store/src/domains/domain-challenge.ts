@@ -1,12 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { Resolver } from 'node:dns/promises';
-
-const QUERY_MS = 2_000;
-const TRIES = 2;
-/** However many servers there are to try. */
-const PROOF_MS = 8_000;
-/** The name is not there, or has no such record: an answer, and not a failure to get one. */
-const ABSENT = new Set(['ENOTFOUND', 'ENODATA']);
+import type { NameServers } from '@platform/sdk';
 
 export type Method = 'txt' | 'cname';
 /** What the owner of a domain is given to publish, one way or the other. */
@@ -38,38 +31,28 @@ export function newChallenge(instanceId: string, fqdn: string, platformDomain: s
 
 /** Asks DNS whether the owner of a domain has published a challenge. */
 export class DomainChallenges {
-  readonly #servers: readonly string[];
+  readonly #servers: NameServers;
 
-  /** The system's name servers when `servers` is empty. */
-  constructor(servers: string) {
-    this.#servers = servers.split(',').flatMap(server => server.trim() || []);
+  constructor(servers: NameServers) {
+    this.#servers = servers;
   }
 
   async look(challenge: Challenge, method: Method): Promise<Looked> {
-    // A resolver of its own: what an earlier question was told must not answer this one.
-    const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
-    if (this.#servers.length > 0) resolver.setServers(this.#servers);
-    AbortSignal.timeout(PROOF_MS).addEventListener('abort', () => resolver.cancel(), { once: true });
+    const look = this.#servers.look();
     const [name, wanted] =
       method === 'txt'
         ? [txtName(challenge.fqdn), challenge.txt_record]
         : [`${challenge.cname_token}.${challenge.fqdn}`, challenge.cname_target];
-    try {
-      const found =
-        method === 'txt'
-          ? (await resolver.resolveTxt(name)).map(parts => parts.join(''))
-          : (await resolver.resolveCname(name)).map(alias => alias.toLowerCase().replace(/\.$/, ''));
-      return found.includes(wanted)
-        ? { proven: true, reason: null }
-        : { proven: false, reason: `${name} does not ${method === 'txt' ? 'hold' : 'lead to'} the expected value.` };
-    } catch (error) {
-      const { code = 'EFAILED' } = error as { code?: string };
-      return {
-        proven: false,
-        reason: ABSENT.has(code)
+    const found = await look[method](name);
+    if (found.includes(wanted)) return { proven: true, reason: null };
+    const [unanswered] = look.unanswered;
+    if (unanswered) return { proven: false, reason: `The name servers did not answer about ${name} (${unanswered.code}).` };
+    return {
+      proven: false,
+      reason:
+        found.length === 0
           ? `${name} has no ${method.toUpperCase()} record.`
-          : `The name servers did not answer about ${name} (${code}).`,
-      };
-    }
+          : `${name} does not ${method === 'txt' ? 'hold' : 'lead to'} the expected value.`,
+    };
   }
 }

@@ -1,13 +1,7 @@
-import { Resolver } from 'node:dns/promises';
+import type { NameServers } from '@platform/sdk';
 import { challengeName } from './app-row.ts';
 
-const QUERY_MS = 2_000;
-const TRIES = 2;
-/** However many servers there are to try. */
-const PROOF_MS = 10_000;
 const MAX_SHOWN = 10;
-/** The name is not there, or has no such record: an answer, and not a failure to get one. */
-const ABSENT = new Set(['ENOTFOUND', 'ENODATA']);
 
 export interface Found {
   readonly txt: readonly string[];
@@ -26,11 +20,10 @@ export interface Proof {
  * for it).
  */
 export class DomainProof {
-  readonly #servers: readonly string[];
+  readonly #servers: NameServers;
 
-  /** The system's name servers when `servers` is empty. */
-  constructor(servers: string) {
-    this.#servers = servers.split(',').flatMap(server => server.trim() || []);
+  constructor(servers: NameServers) {
+    this.#servers = servers;
   }
 
   async check({
@@ -45,45 +38,27 @@ export class DomainProof {
     target?: string;
     challenge?: { readonly type: 'TXT' | 'CNAME'; readonly name: string };
   }): Promise<Proof> {
-    // A resolver of its own: what an earlier question was told must not answer this one.
-    const resolver = new Resolver({ timeout: QUERY_MS, tries: TRIES });
-    if (this.#servers.length > 0) resolver.setServers(this.#servers);
-    AbortSignal.timeout(PROOF_MS).addEventListener('abort', () => resolver.cancel(), { once: true });
-    const failures: string[] = [];
-    const ask = async <T>(what: string, question: () => Promise<T[]>): Promise<T[]> => {
-      try {
-        return await question();
-      } catch (error) {
-        const { code = 'EFAILED' } = error as { code?: string };
-        if (!ABSENT.has(code)) failures.push(`${what}: ${code}`);
-        return [];
-      }
-    };
-    const addressesOf = async (host: string) =>
-      (await Promise.all([ask(`A ${host}`, () => resolver.resolve4(host)), ask(`AAAA ${host}`, () => resolver.resolve6(host))]))
-        .flat()
-        .slice(0, MAX_SHOWN);
+    const look = this.#servers.look();
     const none: string[] = [];
     const [texts, names, addresses, expected] = await Promise.all([
-      challenge.type === 'TXT'
-        ? ask(`TXT ${challenge.name}`, () => resolver.resolveTxt(challenge.name))
-        : ask(`CNAME ${challenge.name}`, async () =>
-            (await resolver.resolveCname(challenge.name)).map(alias => [alias.toLowerCase().replace(/\.$/, '')]),
-          ),
-      target === undefined ? none : ask(`CNAME ${fqdn}`, () => resolver.resolveCname(fqdn)),
-      target === undefined ? none : addressesOf(fqdn),
-      target === undefined ? none : addressesOf(target),
+      challenge.type === 'TXT' ? look.txt(challenge.name) : look.cname(challenge.name),
+      target === undefined ? none : look.cname(fqdn),
+      target === undefined ? none : look.addresses(fqdn),
+      target === undefined ? none : look.addresses(target),
     ]);
-    const cname = names[0]?.toLowerCase().replace(/\.$/, '') ?? null;
-    const found = { txt: texts.map(parts => parts.join('').slice(0, 255)).slice(0, MAX_SHOWN), cname, addresses };
-    const challenged = texts.some(parts => parts.join('') === value);
+    const cname = names[0] ?? null;
+    const shown = addresses.slice(0, MAX_SHOWN);
+    const found = { txt: texts.map(text => text.slice(0, 255)).slice(0, MAX_SHOWN), cname, addresses: shown };
+    const challenged = texts.includes(value);
     const led =
       target === undefined ||
       cname === target ||
-      (cname === null && addresses.length > 0 && addresses.every(address => expected.includes(address)));
+      (cname === null && shown.length > 0 && shown.every(address => expected.includes(address)));
     if (challenged && led) return { outcome: 'proven', reason: null, found };
-    if (failures.length > 0)
-      return { outcome: 'unknown', reason: `The name servers did not answer (${failures.slice(0, 3).join(', ')}).`, found };
+    if (look.unanswered.length > 0) {
+      const some = look.unanswered.slice(0, 3).map(({ question, code }) => `${question}: ${code}`);
+      return { outcome: 'unknown', reason: `The name servers did not answer (${some.join(', ')}).`, found };
+    }
     return {
       outcome: 'refuted',
       reason: challenged ? `${fqdn} does not lead to ${target}.` : `${challenge.name} does not hold the expected value.`,

@@ -1,3 +1,4 @@
+import { NameServers } from '@platform/sdk';
 import { DomainProof } from '../apps/domain-proof.ts';
 import { DomainChanges } from '../domain-changes.ts';
 import { Enablement } from '../verticals/enablement.ts';
@@ -26,7 +27,7 @@ export async function groundParts(ctx: Ctx) {
     lives,
     labels: new ServiceLabels(ctx),
     policies: new PolicyStore(ctx, audit),
-    proof: new DomainProof(ctx.config.dnsServers),
+    proof: new DomainProof(new NameServers(ctx.config.dnsServers)),
     verticals,
   };
 }
