@@ -195,14 +195,16 @@ function hearPolicies(parts: {
   return policyReload({ bus, service: first.name, changed, ...rest });
 }
 
+const failed =
+  (id: string, what: string) =>
+  (cause: unknown): never => {
+    throw new Error(`${id} failed to ${what}`, { cause });
+  };
+
 const loaded = async ({ plugin, ...service }: LoadedService): Promise<OpenedService> => ({
   ...service,
-  plugin: typeof plugin === 'function' ? await plugin() : plugin,
+  plugin: typeof plugin === 'function' ? await plugin().catch(failed(service.manifest.id, 'load')) : plugin,
 });
-
-const failed = (id: string, what: string) => (cause: unknown) => {
-  throw new Error(`${id} failed to ${what}`, { cause });
-};
 
 /** The one listener of the process: every service answers behind it, under a certificate of its own. */
 async function listen(

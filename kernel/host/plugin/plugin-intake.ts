@@ -141,7 +141,7 @@ export async function importAll(
       const { config = {}, keys = {} } = settings.get(plugin.manifest.id) ?? {};
       services.push({ plugin: await importPlugin(plugin), manifest: plugin.manifest, config, keys });
     } catch (error) {
-      if (plugin.manifest.vertical === 'platform') throw error;
+      if (plugin.manifest.vertical === 'platform') throw new Error(`${plugin.manifest.id} failed to load`, { cause: error });
       failed.push({ plugin: plugin.manifest.id, reason: reasonOf(error) });
     }
   }

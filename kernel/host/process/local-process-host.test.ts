@@ -168,6 +168,21 @@ test('F-02 what still runs ends with the host', async () => {
   expect(startedAt(pid)).toBeNull();
 });
 
+test.each([
+  ['at import', 'torn', { contract: "throw new Error('torn apart')" }, 'torn failed to load: torn apart'],
+  ['at its set-up', 'toolless', { setup: "throw new Error('no tools')" }, 'toolless failed to set up: no tools'],
+])('a service that throws %s is told of by the parent with its name and its reason, and nothing of it stays', async (_, id, how, said) => {
+  await world.vertical(id, how);
+  const host = await world.host();
+  const started = startReady(host, id, port + 2).then(
+    () => 'it started',
+    (error: Error) => error.message,
+  );
+  expect(await started).toBe(said);
+  await eventually(() => host.survivors().filter(({ service_type }) => service_type === id)).toEqual([]);
+  expect(await host.health(id, port + 2, 2_000)).toMatchObject({ ok: false, warming: true });
+});
+
 test('SUP-067 it signals neither itself nor a process that took the number of another', async () => {
   expect(machine.signal({ pid: process.pid, started: startedAt(process.pid) as string }, 'SIGTERM')).toBe(false);
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });

@@ -64,7 +64,7 @@ export async function runChild(args: readonly string[]): Promise<void> {
 /** A service of the platform: its code is ours, and is read as it lies there now. */
 async function openService(directory: string, bootstrap: Bootstrap): Promise<LoadedService> {
   const found = await readPlugin(directory);
-  return { plugin: await importPlugin(found), manifest: found.manifest, ...settingsOf(found.manifest, bootstrap) };
+  return { plugin: () => importPlugin(found), manifest: found.manifest, ...settingsOf(found.manifest, bootstrap) };
 }
 
 /**
