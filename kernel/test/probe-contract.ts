@@ -171,7 +171,7 @@ export const probe = defineContract({
       gate: open,
       limit: 64,
       within: '1m',
-      rate: { max: 8, seconds: 60 },
+      rate: { max: 9, seconds: 60 },
       errors: 'scim',
     }),
     gated: raw('/v1/gated', { summary: 'Takes anything of a reader', idempotency: nothing, gate: 'probe:things:read' }),

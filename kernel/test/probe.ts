@@ -149,6 +149,7 @@ export function probePlugin(world: ProbeWorld = newWorld()) {
             yield { data: params };
           },
           raw: async ({ request, json, refusal, params }) => {
+            if (params['name'] === 'lost') return refusal(Object.assign(new Error('terminating connection'), { code: '57P01' }));
             if (params['name'] === 'refused') return refusal(new Error('a secret of the inside'));
             world.calls.push(`raw ${params['name']}`);
             return Response.json({

@@ -48,7 +48,7 @@ export type {
   SpawnRequest,
 } from './src/context/platform/process-host.ts';
 export type { IssuedCertificate, LeafOrder, SigningAuthority } from './src/context/platform/signing-authority.ts';
-export { admits } from './src/accept.ts';
+export { admits, admitsCoding } from './src/accept.ts';
 export { BoundedMap } from './src/bounded-map.ts';
 export { Batcher, type BatcherOptions } from './src/batcher.ts';
 export { brokenConstraint } from './src/broken-constraint.ts';

@@ -3,7 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { join } from 'node:path';
 import type { ControlAnswer, ControlRequest, Logger } from '@platform/sdk';
 import { systemClock } from '../../base/clock.ts';
+import { kernelProblem } from '../../base/kernel-problem.ts';
 import { writeEventStream } from '../../http/doors/event-stream.ts';
+import { parseJson } from '../../http/doors/exchange.ts';
+import { type BodyBounds, RequestBody } from '../../http/doors/request-body.ts';
 import { peerUid } from './peer-credentials.ts';
 
 const MAX_BODY = 1_048_576;
@@ -68,7 +71,7 @@ async function answer(
   // Unknown is nobody: whoever handles it denies.
   const uid = await peerUid(req.socket).catch(() => undefined);
   const url = new URL(req.url ?? '/', 'http://socket');
-  const body = await bodyOf(req);
+  const body = parseJson(await new RequestBody(req, systemClock).bytes(BOUNDS), undefined, 'any');
   const given = await handle({
     method: req.method ?? 'GET',
     path: url.pathname,
@@ -91,21 +94,12 @@ async function answer(
   await writeEventStream(res, given.items, { signal: gone.signal, clock: systemClock });
 }
 
-async function bodyOf(req: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY) throw Object.assign(new Error('the body is too large'), { status: 413 });
-    chunks.push(chunk);
-  }
-  if (size === 0) return undefined;
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
-  } catch {
-    throw Object.assign(new Error('the body is no JSON'), { status: 400 });
-  }
-}
+const BOUNDS: BodyBounds = {
+  limit: MAX_BODY,
+  withinMs: REQUEST_MS,
+  tooLarge: () => kernelProblem('body_too_large', { detail: 'the body is too large' }),
+  tooSlow: () => kernelProblem('body_timeout', { detail: 'the body did not come in time' }),
+};
 
 function fail(res: ServerResponse, error: unknown, log: Logger): void {
   const status = (error as { status?: number }).status ?? 500;

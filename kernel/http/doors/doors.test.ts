@@ -169,13 +169,16 @@ describe('item 9: the doors of bytes go the way of every request', () => {
     const refused = await asked.host.fetch('/v1/raw/refused');
     expect([refused.status, refused.headers['content-type']]).toEqual([500, 'application/scim+json; charset=utf-8']);
     expect(refused.text).not.toContain('secret of the inside');
+    // A store that is lost is no fault of the service, by whatever error it says so.
+    const lost = await asked.host.fetch('/v1/raw/lost');
+    expect([lost.status, lost.headers['retry-after']]).toEqual([503, '2']);
     expect(asked.host.logged.some(({ msg, code }) => msg === 'request failed' && code === 'internal')).toBe(true);
   });
 
   test('a raw door is asked no more often than it declares, and says when again', async () => {
     const refused = await asked.host.fetch('/v1/raw/text');
     expect([refused.status, refused.json['status'], Number(refused.headers['retry-after']) > 0]).toEqual([429, '429', true]);
-    expect(refused.headers['ratelimit-policy']).toBe('"raw";q=8;w=60');
+    expect(refused.headers['ratelimit-policy']).toBe('"raw";q=9;w=60');
   });
 
   test('a stream and a socket hold to their rates', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join, relative, sep } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
+import { admitsCoding } from '@platform/sdk';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -23,7 +24,10 @@ interface StaticFile {
   readonly immutable: boolean;
 }
 
-/** The files of a built bundle, read and compressed once; paths outside it do not exist. */
+/**
+ * The files of a built bundle, read and compressed once; paths outside it do not exist. No library: sirv names versions by size and time,
+ * which differ between the processes of one build, and wants its compressed files on the disk.
+ */
 export class StaticFiles {
   readonly #files = new Map<string, StaticFile>();
 
@@ -58,7 +62,7 @@ export class StaticFiles {
       'x-content-type-options': 'nosniff',
     });
     if (request.headers.get('if-none-match') === file.etag) return new Response(null, { status: 304, headers });
-    const compressed = file.brotli && request.headers.get('accept-encoding')?.includes('br') ? file.brotli : undefined;
+    const compressed = admitsCoding(request.headers.get('accept-encoding') ?? undefined, 'br') ? file.brotli : undefined;
     if (compressed) headers.set('content-encoding', 'br');
     const body = compressed ?? file.bytes;
     headers.set('content-length', String(body.byteLength));

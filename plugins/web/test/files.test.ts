@@ -133,6 +133,7 @@ describe('files of a bundle', () => {
   test('are compressed for whoever reads that', async () => {
     const compressed = get('/assets/a.1234.js', { 'accept-encoding': 'gzip, br' });
     expect([compressed?.headers.get('content-encoding'), compressed?.headers.get('vary')]).toEqual(['br', 'accept-encoding']);
+    expect(get('/assets/a.1234.js', { 'accept-encoding': 'gzip, br;q=0' })?.headers.has('content-encoding')).toBe(false);
     expect(brotliDecompressSync(Buffer.from((await compressed?.arrayBuffer()) as ArrayBuffer)).toString()).toBe('let a = 1;');
     expect([await get('/assets/a.1234.js')?.text(), get('/assets/a.1234.js')?.headers.get('content-encoding')]).toEqual([
       'let a = 1;',

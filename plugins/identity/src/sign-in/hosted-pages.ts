@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { type Cache, type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
+import { admitsCoding, type Cache, type NodeExchange, type RequestOf, SYSTEM } from '@platform/sdk';
 import { ASSETS_PREFIX, type Assets, assetsOf } from '../../../../signin/assets.ts';
 import { localeOf } from '../../../../signin/messages.ts';
 import { pathWith } from '../../../../signin/oauth-context.ts';
@@ -47,7 +47,7 @@ function answer(
   { plain, brotli }: Encodings,
   headers: Readonly<Record<string, string>>,
 ): void {
-  const compressed = /\bbr\b(?!;\s*q=0(?:\.0*)?(?:,|$))/.test(String(req.headers['accept-encoding'] ?? ''));
+  const compressed = admitsCoding(String(req.headers['accept-encoding'] ?? ''), 'br');
   const bytes = compressed ? brotli : plain;
   res.writeHead(status, {
     ...SECURITY,
