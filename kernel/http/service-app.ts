@@ -254,8 +254,7 @@ export class ServiceApp {
 
   #refuse(res: ServerResponse, error: unknown, exchange: Exchange): void {
     const { req, url } = exchange;
-    const { status, headers, body, code } = this.#refusal(error, exchange, this.#formAt(req.method ?? 'GET', url.pathname));
-    this.#options.seen?.('', status, code);
+    const { status, headers, body } = this.#refusal(error, exchange, this.#formAt(req.method ?? 'GET', url.pathname));
     if (res.headersSent) return void res.destroy();
     // An unread body would be taken for the next request.
     const connection = req.complete ? {} : { connection: 'close' };
@@ -264,8 +263,9 @@ export class ServiceApp {
 
   /** The wire form of a failure, logged and counted. */
   #refusal(error: unknown, { correlationId }: Exchange, form?: ErrorForm | undefined): ProblemResponse {
-    const { log, metrics } = this.#options;
+    const { log, metrics, seen } = this.#options;
     const refused = problemResponse(error, { service: this.manifest.id, correlationId, log, form });
+    seen?.('', refused.status, refused.code);
     metrics?.refused(refused.code);
     return refused;
   }
