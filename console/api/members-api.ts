@@ -20,7 +20,7 @@ export interface Invitation {
   readonly created_at: string;
 }
 
-/** What an invitation says to whoever was sent it. */
+/** What an invitation says to its recipient. */
 export interface ShownInvitation {
   readonly org_name: string;
   readonly inviter: string | null;

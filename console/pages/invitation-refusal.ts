@@ -14,7 +14,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   invitation_revoked: {
     title: 'The invitation was withdrawn',
-    text: 'Whoever invited you took it back or sent a newer one. Look for a later mail, or ask for a new invitation.',
+    text: 'The person who invited you took it back or sent a newer one. Look for a later mail, or ask for a new invitation.',
     offer: undefined,
   },
   invitation_expired: {
@@ -34,7 +34,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   access_model_missing: {
     title: 'The organization cannot take you in yet',
-    text: 'Its groups are missing. Tell whoever invited you; the invitation stays good.',
+    text: 'Its groups are missing. Tell the person who invited you; the invitation stays good.',
     offer: 'again',
   },
   org_suspended: {

@@ -56,7 +56,7 @@ export function InvitationsCard({ org, own, of }: { org: string; own: Level; of:
         {({ items, next_cursor }) =>
           items.length === 0 ? (
             <Empty title="Nobody is waiting">
-              <p>Whoever you invite is shown here until they accept.</p>
+              <p>People you invite are shown here until they accept.</p>
             </Empty>
           ) : (
             <>

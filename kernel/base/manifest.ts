@@ -72,7 +72,7 @@ function withPolicyEvent({ id, vertical = 'platform' }: AnyContract['base'], eve
 /** The event that tells of a service's own policies. */
 export const policyEvent = (service: string): string => `platform:${service}:policy:updated`;
 
-/** Whoever has tasks or jobs has a page that shows them, unless the contract says otherwise. */
+/** A service that has tasks or jobs has a page that shows them, unless the contract says otherwise. */
 function withWorkPage({ jobs = {}, tasks = {}, pages = {} }: AnyContract['base']): Manifest['pages'] {
   if ('work' in pages || Object.keys(jobs).length + Object.keys(tasks).length === 0) return pages;
   return {

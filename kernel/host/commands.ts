@@ -141,7 +141,7 @@ const LINGER_MS = 5_000;
 
 /** The first signal asks for an orderly stop, a later one ends at once. */
 function stopSignal(): Promise<void> {
-  // Whoever read our output may be gone before we are; that is no reason to leave databases running.
+  // The reader of our output may be gone before we are; that is no reason to leave databases running.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   return new Promise(resolve => {
     let askedAt: number | undefined;

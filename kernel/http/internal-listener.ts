@@ -26,7 +26,7 @@ export interface InternalListenerOptions {
   readonly key: string;
   readonly cert: string;
   readonly platformHost: (service: string) => string;
-  /** Whoever shows one of these is refused, whatever it asks for, and loses the connections it has. */
+  /** A caller that shows one of these is refused, whatever it asks for, and loses the connections it has. */
   readonly revoked?: RevokedCertificates;
 }
 

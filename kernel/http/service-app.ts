@@ -51,7 +51,7 @@ interface DoorState {
 }
 type DoorContext = ParameterizedContext<DoorState>;
 
-/** Answered while the service drains or is not up yet: whoever watches it must see that. */
+/** Answered while the service drains or is not up yet: a watcher must see that. */
 const PROBES = new Set(['kernel.health', 'kernel.readiness', 'kernel.metrics']);
 
 /** The doors of one service, and what stands before all of them. */

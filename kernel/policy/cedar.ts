@@ -42,7 +42,7 @@ export function cedarSchema(actions: readonly string[]): string {
   ].join('\n');
 }
 
-/** The generated platform set: an action is permitted to whoever holds the scope of the same name (G-K-08). */
+/** The generated platform set: an action is permitted to a caller that holds the scope of the same name (G-K-08). */
 export const scopeMirror = (actions: readonly string[]): string =>
   actions
     .map(action => `permit(principal in Scope::${JSON.stringify(action)}, action == Action::${JSON.stringify(action)}, resource);`)

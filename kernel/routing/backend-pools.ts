@@ -26,7 +26,7 @@ interface Taken {
   readonly options: Dispatcher.RequestOptions;
 }
 
-/** A request to a service, whoever wrote its answer down. */
+/** A request to a service. */
 export interface BackendRequest {
   readonly method: string;
   readonly path: string;
@@ -220,7 +220,7 @@ export class BackendPools implements AsyncDisposable {
         this.#directory.trust(address);
         return answer;
       } catch (cause) {
-        // The body broke off: whoever made it says why, and the backend is not to blame (GWY-099).
+        // The body broke off: its source says why, and the backend is not to blame (GWY-099).
         const broken = init.body instanceof Readable ? init.body.errored : null;
         const given = broken !== null || init.signal?.aborted === true;
         pool.takeBack(lease, isUnsendable(cause) ? 'sound' : given ? 'given up' : 'lost', cause);

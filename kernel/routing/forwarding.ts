@@ -25,7 +25,7 @@ export class Forwarding implements Dispatcher.DispatchHandler {
     this.#res = res;
     this.answered = this.#begun.promise;
     this.ended = this.#over.promise;
-    // Whoever waits for the head hears of a failure there.
+    // The code that waits for the head hears of a failure there.
     this.ended.catch(() => undefined);
   }
 

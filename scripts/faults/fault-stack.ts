@@ -124,7 +124,7 @@ export class FaultStack implements AsyncDisposable {
       await shopChild.start();
       owned.defer(() => shopChild.kill());
       const stack = new FaultStack(owned, { buses, proxies, shop: shopChild, valkey, disk, pools, headers, postgres, startPostgres });
-      // First of all that was opened, last to go: whoever else ends still writes to it.
+      // First of all that was opened, last to go: everything else writes to it while it ends.
       owned.defer(() => stack.#postgres.stop());
       return stack;
     } catch (error) {

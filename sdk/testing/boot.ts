@@ -122,7 +122,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.#relays[store].part(parted);
   }
 
-  /** The identity service knows the rights of these; of whoever calls as a persona it does anyhow. */
+  /** The identity service knows the rights of these; it knows those of a persona that calls anyhow. */
   know(...personas: readonly Persona[]): void {
     for (const persona of personas) this.#personas.set(persona.id, persona);
   }

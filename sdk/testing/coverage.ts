@@ -87,7 +87,7 @@ export class Coverage {
     };
   }
 
-  /** Leaves what it knows in a folder, for whoever adds up all test files: `scripts/coverage.ts`. */
+  /** Leaves what it knows in a folder, where `scripts/coverage.ts` adds up all test files. */
   leave(folder: string): void {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${newId()}.json`), JSON.stringify({ promised: this.promised, kept: this.kept }));

@@ -59,7 +59,7 @@ export class Retry implements Disposable {
     this.#forget();
   }
 
-  /** It is done now, whoever asked for it. */
+  /** It is done now, no matter who asked for it. */
   begun(): void {
     this.#forget();
   }

@@ -24,7 +24,7 @@ export function useTablePage(source: Source) {
   const [busy, setBusy] = useState(false);
   const fresh = useSource(source, { ...filter, ...sort, ...(source.paged ? { limit: PAGE } : {}) });
 
-  // While other rows are sorted the table stays, with its heads: whoever sorts by keyboard keeps their place.
+  // While other rows are sorted the table stays, with its heads: the keyboard keeps its place.
   const of = JSON.stringify([source, filter, host.params]);
   const last = useRef<{ of: string; data: unknown }>(undefined);
   if (fresh.data !== undefined) last.current = { of, data: fresh.data };

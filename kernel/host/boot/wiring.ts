@@ -56,7 +56,7 @@ export const PARTS = {
 
 /**
  * The bill of materials of a process, in layer order. The container makes and finds; it owns no shutdown, because it knows no order of
- * stopping: whoever resolves a part hands it to the process's disposal stack (house 20).
+ * stopping: the code that resolves a part hands it to the process's disposal stack (house 20).
  */
 export function wire(parts: WiringParts): DependencyContainer {
   const { bootstrap, clock, log, kv } = parts;

@@ -102,7 +102,7 @@ async function openKey(
   return box;
 }
 
-/** The first one stays where two begin at once: whoever comes with another key meets it at the next start. */
+/** The first one stays where two begin at once: a process with another key meets it at the next start. */
 async function remember(sql: Sql, name: string, kid: string, known: string | undefined): Promise<void> {
   if (kid === known) return;
   await sql`insert into service_keys (name, kid) values (${name}, ${kid}) on conflict (name) do update

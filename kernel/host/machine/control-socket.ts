@@ -68,7 +68,7 @@ async function answer(
 ): Promise<void> {
   const gone = new AbortController();
   res.once('close', () => gone.abort());
-  // Unknown is nobody: whoever handles it denies.
+  // Unknown is nobody: its handler denies.
   const uid = await peerUid(req.socket).catch(() => undefined);
   const url = new URL(req.url ?? '/', 'http://socket');
   const body = parseJson(await new RequestBody(req, systemClock).bytes(BOUNDS), undefined, 'any');

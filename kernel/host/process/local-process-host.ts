@@ -218,7 +218,7 @@ export class LocalProcessHost implements ProcessHost, AsyncDisposable {
     return this.#options.releases.names();
   }
 
-  /** Ends what is still there in order: whoever watched over it is gone already, or never came. */
+  /** Ends what is still there in order: its supervisor is gone already, or never came. */
   async [Symbol.asyncDispose](): Promise<void> {
     process.off('exit', this.#atExit);
     const living = [...this.#living.values()];

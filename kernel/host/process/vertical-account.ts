@@ -23,7 +23,7 @@ export function verticalAccount(service: string, needed: readonly string[]): Ver
   return needed.every(path => canReach(path, account)) ? account : undefined;
 }
 
-/** Gives a service's folder to the user that its process runs as; whoever walks to it may not see what lies beside it. */
+/** Gives a service's folder to the user that its process runs as; that user may not see what lies beside it. */
 export function giveHome(home: string, folders: readonly string[], account: VerticalAccount | undefined): void {
   mkdirSync(dirname(home), { recursive: true, mode: 0o711 });
   for (const folder of folders) mkdirSync(join(home, folder), { recursive: true, mode: 0o700 });

@@ -108,7 +108,7 @@ function pageRoutes({ manifest, allows }: KernelRouteParts): Record<string, Moun
   };
   return {
     adminUi: mounted(get(path, { ...shown, query: { type: Type.Optional(Type.String()) } }), define),
-    // The same, for whoever sends its parameters in a body (G-CAP-12).
+    // The same, for a caller that sends its parameters in a body (G-CAP-12).
     adminUiPost: mounted(post(path, { ...shown, body: PageParams, env: 'any', status: 200, hidden: true }), define),
   };
 }

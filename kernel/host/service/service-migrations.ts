@@ -6,7 +6,7 @@ import type { PostgresPool } from '../../storage/postgres/postgres-pool.ts';
 import { WORK_MIGRATIONS } from '../../work/work-schema.ts';
 import { KEY_MIGRATIONS } from '../keys/service-keys.ts';
 
-/** Applies what the kernel and the plugin bring, in one place for whoever starts a service and whoever only migrates. */
+/** Applies what the kernel and the plugin bring, in one place for a start of a service and for a migration alone. */
 export async function migrateService(plugin: AnyPlugin, service: string, sql: PostgresPool): Promise<string[]> {
   const applied = await migrate({
     sql,

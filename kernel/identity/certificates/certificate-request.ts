@@ -11,7 +11,7 @@ export interface CertificateRequest {
   readonly spki: Buffer;
 }
 
-/** A request that cannot be read, in words for whoever sent it. */
+/** A request that cannot be read, in words for its sender. */
 export class BadRequest extends Error {}
 
 const COMMON_NAME = '2.5.4.3';

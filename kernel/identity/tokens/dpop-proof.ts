@@ -15,7 +15,7 @@ export interface ProofOptions {
   readonly now: () => number;
 }
 
-/** The challenge for whoever shows a bound token without its proof, or with one that does not hold (RFC 9449 7.1). */
+/** The challenge for a caller that shows a bound token without its proof, or with one that does not hold (RFC 9449 7.1). */
 export function proofRequired(detail: string, error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token') {
   return kernelProblem('unauthenticated', {
     detail,
@@ -23,7 +23,7 @@ export function proofRequired(detail: string, error: 'invalid_token' | 'invalid_
   });
 }
 
-/** Checks that whoever shows a token holds the key it is bound to, for this request and once (RFC 9449 4.3). */
+/** Checks that the caller that shows a token holds the key it is bound to, for this request and once (RFC 9449 4.3). */
 export class DpopProofs {
   readonly #options: ProofOptions;
 

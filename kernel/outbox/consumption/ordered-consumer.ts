@@ -112,7 +112,7 @@ export class OrderedConsumer implements AsyncDisposable {
     if (fault !== undefined) throw fault;
   }
 
-  /** Tries in its place until it is handled or given up; whoever is behind it waits. */
+  /** Tries in its place until it is handled or given up; those behind it wait. */
   async #settle(entry: StreamEntry, leases: Leaseholder, signal: AbortSignal): Promise<void> {
     const { clock, log, name } = this.#options;
     const earlier: { at: string; reason: string }[] = [];

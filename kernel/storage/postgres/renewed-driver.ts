@@ -12,7 +12,7 @@ interface Rejectable {
 
 /**
  * The driver's client, made anew when one of its connections breaks. A broken connection of `postgres` 3.4.9 keeps what it had not written
- * yet and sends it before its next greeting: whoever uses it again waits for minutes. What runs on other connections of the old client ends
+ * yet and sends it before its next greeting: its next user waits for minutes. What runs on other connections of the old client ends
  * there. Life: made → (renewed)* → ended.
  */
 export class RenewedDriver {

@@ -52,7 +52,7 @@ export async function secureRows({ raw }: PostgresPool, tables: readonly string[
 /** Names the environment for the rest of the transaction; without one, all of them. Not waited for: it is sent before what follows. */
 export function nameEnvironment(tx: postgres.TransactionSql | postgres.Sql, envId?: string): Promise<unknown> {
   const named = tx`select set_config(${SETTING}, ${envId ?? EVERY}, true)`.execute();
-  // Whoever sends the next statement hears the failure too: the transaction is over.
+  // The next statement hears the failure too: the transaction is over.
   named.catch(() => undefined);
   return named;
 }

@@ -68,7 +68,7 @@ export class ValkeyBridge {
     await promise;
   }
 
-  /** A connection of this process, over no socket; whoever fills its input calls `changed`. */
+  /** A connection of this process, over no socket; the code that fills its input calls `changed`. */
   attach(connection: BridgeConnection): { changed(): void } {
     this.#add(connection);
     return { changed: () => this.#schedule() };

@@ -136,7 +136,7 @@ export const pages = {
         kind: 'table',
         source: 'listingRoles',
         key: 'name',
-        empty: 'It brings no roles: whoever may sign in may do everything in it.',
+        empty: 'It brings no roles: everybody who may sign in may do everything in it.',
         columns: [
           { field: 'name', label: 'Role', as: 'code' },
           { field: 'scopes', label: 'May do' },

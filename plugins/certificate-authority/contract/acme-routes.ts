@@ -2,7 +2,7 @@ import { raw } from '@platform/sdk/contract';
 import { readAlone, replayNonce } from './idempotency.ts';
 
 const JWS = 'Signed by the key of an ACME account (RFC 8555, 6.2), not by a token';
-const OPEN = 'Public by RFC 8555: whoever knows the address may look';
+const OPEN = 'Public by RFC 8555: everybody who knows the address may look';
 const acme = { errors: 'acme', limit: 131_072, within: '15s', bodyProblems: { tooLarge: 'request_too_large' } } as const;
 const named = [
   'malformed_request',

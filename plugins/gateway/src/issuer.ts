@@ -204,7 +204,7 @@ export class Issuer {
 
 export const isRefusal = (answer: object | string): answer is TokenRefusal => typeof answer === 'object' && 'refused' in answer;
 
-/** Claims of a token that came straight from its issuer; whoever receives it verifies it. */
+/** Claims of a token that came straight from its issuer; its receiver verifies it. */
 export function claimsOf(token: string): Record<string, unknown> | undefined {
   const body = parsed(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
   return typeof body === 'object' && body !== null && Object.keys(body).length > 0 ? (body as Record<string, unknown>) : undefined;

@@ -12,7 +12,7 @@ interface Asked {
   readonly method?: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Of whoever asks; five seconds are the end in any case. */
+  /** Of the caller; five seconds are the end in any case. */
   readonly signal?: AbortSignal | undefined;
 }
 

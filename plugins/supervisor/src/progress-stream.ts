@@ -37,7 +37,7 @@ export class ProgressStream {
     }
   }
 
-  /** Whoever reads gets what is left, and the end. */
+  /** A reader gets what is left, and the end. */
   end(): void {
     this.#ended = true;
     for (const reader of this.#readers) reader.wake();

@@ -24,8 +24,8 @@ export type StepDecision = Static<typeof StepDecision>;
 
 /**
  * What the workflow service posts to the service that registered a domain (G-APP-06, WFL-004). `idempotency_key` names the step, and is
- * the same on every try and on the call that brings the decision: whoever keeps answers keeps them by (`idempotency_key`, with or without
- * `decision`).
+ * the same on every try and on the call that brings the decision: a service that keeps answers keeps them by (`idempotency_key`, with
+ * or without `decision`).
  */
 export const StepRequest = Type.Object({
   run_id: Id,

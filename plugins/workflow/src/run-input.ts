@@ -10,7 +10,7 @@ export function requireFitting({ problem }: Pick<Ctx, 'problem'>, input: object)
   if (bytes > MAX_BYTES) throw problem('input_too_large', { detail: `The input has ${bytes} bytes; at most ${MAX_BYTES} are taken.` });
 }
 
-/** Without recursion: whoever wrote it chose how deep it is. */
+/** Without recursion: its author chose how deep it is. */
 export function isDeeperThan(most: number, value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {

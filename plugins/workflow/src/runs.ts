@@ -30,7 +30,7 @@ export class Runs {
     requireFitting(this.#ctx, body.input);
     const steps = await this.#stepsOf(definition, body, caller);
     return this.#ctx.db.tx(async tx => {
-      // Whoever starts a run in an environment waits for those before: so the key is asked for once, and the count is right.
+      // A caller that starts a run in an environment waits for those before: so the key is asked for once, and the count is right.
       await tx.sql`select pg_advisory_xact_lock(hashtextextended(${`workflow ${body.env_id}`}, 0))`;
       const known = await this.#known(tx, body, caller.service);
       if (known) return { run_id: known };

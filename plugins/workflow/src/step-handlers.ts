@@ -10,7 +10,7 @@ export class StepHandlers {
     this.#ctx = ctx;
   }
 
-  /** A service registers itself. A domain is of whoever came first, but one that is called like a service is that service's. */
+  /** A service registers itself. A domain belongs to the service that came first, but one that is called like a service is that service's. */
   async register({ params: { domain }, body, caller }: Of<'registerHandler'>): Promise<StepHandler> {
     const { db, clock, problem, catalog } = this.#ctx;
     if (body.service !== caller.service)

@@ -4,13 +4,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 export interface BatcherOptions<I, O> {
   /** Items that go together. */
   readonly most: number;
-  /** Items that may wait; whoever comes then is refused. */
+  /** Items that may wait; the next one is refused. */
   readonly waiting: number;
   /** What one weighs, such as its bytes, where a batch and those that wait are bounded by that too. */
   readonly weight?: { of(item: I): number; readonly most: number; readonly waiting: number };
   /** A batch that lasts longer fails, its signal ends, and the next one begins. What became of it is then not known. */
   readonly deadlineMs: number;
-  /** The refusal of whoever finds no room. */
+  /** The refusal of an item that finds no room. */
   readonly full: () => Error;
   /** What became of each item, in their order: what it comes to, or why it failed by itself. What is thrown fails all of them. */
   readonly work: (items: readonly I[], signal: AbortSignal) => Promise<readonly (O | Error)[]>;

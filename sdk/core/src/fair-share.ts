@@ -1,5 +1,5 @@
 export interface FairShareOptions {
-  /** So many at once, whoever holds them. */
+  /** So many at once, of all parties together. */
   readonly total: number;
   /** So many at once of one party. */
   readonly perParty: number | ((party: string) => number);

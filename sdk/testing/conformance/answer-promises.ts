@@ -37,7 +37,7 @@ export function answerPromises(subject: ConformanceSubject): void {
         const [action = ''] = gateActions(route.gate) ?? [];
         if (actions[action]?.principals?.every((kind: string) => kind === 'machine')) continue;
         const persona = as.user(...(gateActions(route.gate) ?? []).map(action => subject.scope(action)));
-        // Whoever says itself what people hold has never heard of this one: it is asked with the scopes in hand.
+        // A service that says itself what people hold has never heard of this one: it is asked with the scopes in hand.
         if (ownsAccess) {
           const call = (host.by(persona) as unknown as Record<string, (input: object) => Promise<unknown>>)[name];
           const refused = await call?.({ params: sampleParams(declared), targetEnvId: persona.envId, body: { no_such_member: 1 } }).catch(

@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
  * announced as their instance where every process on these stores looks.
  */
 export class BackendServer implements AsyncDisposable {
-  /** Has no answer to anything yet: whoever starts it listens for `request` and `upgrade`. */
+  /** Has no answer to anything yet: its test listens for `request` and `upgrade`. */
   readonly server: Server;
   readonly #kv: KeyValue;
 
@@ -62,7 +62,7 @@ export class BackendServer implements AsyncDisposable {
     await this.changed(service);
   }
 
-  /** Says that something of a service changed, as whoever starts and ends instances does. */
+  /** Says that something of a service changed, as the supervisor does. */
   async changed(service: string): Promise<void> {
     await this.#kv.client.publish(FLEET_KEYS.changed, JSON.stringify({ service_type: service }));
   }

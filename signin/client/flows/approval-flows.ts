@@ -22,7 +22,7 @@ function showClient(m: Messages, root: HTMLElement, { client, scopes }: ConsentC
     ?.replaceChildren(...scopes.map(({ scope, title }) => element('li', m.scopes[scope] ?? (title || scope))));
 }
 
-/** Whoever is not signed in does so first, and comes back to this very step. */
+/** A person who is not signed in does so first, and comes back to this very step. */
 async function signedIn<T>(page: Page, resume: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();

@@ -11,7 +11,7 @@ import { withoutPassword } from './without-password.ts';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Shows what `load` brings; whoever is not signed in signs in first and comes back. */
+/** Shows what `load` brings; a person who is not signed in signs in first and comes back. */
 async function arrive(page: Page, path: '/account' | '/account/mfa', load: () => Promise<void>): Promise<void> {
   const pending = page.find('[data-pending]');
   try {

@@ -2,7 +2,7 @@ import { textOf } from '../attached-form.ts';
 import { ApiProblem, type OwnAccount } from '../identity-api.ts';
 import type { Page } from '../page.ts';
 
-/** A recovery of the account that is under way, put before whoever is signed in, with the way to end it. */
+/** A recovery of the account that is under way, shown to the person who is signed in, with the way to end it. */
 export function showRecovery(page: Page, { recovery }: OwnAccount): void {
   const [section, text, button] = [
     page.find('[data-recovery]'),

@@ -14,9 +14,9 @@ interface BoundNet {
 }
 
 /**
- * Sockets that instances of a service share, one after the other: bound here, where nobody accepts, and listened on by whoever serves. The
- * next instance gets the same one, so that no connection is refused while one takes the place of the other, nor while none is there (facts,
- * section 10).
+ * Sockets that instances of a service share, one after the other: bound here, where nobody accepts, and listened on by the instance that
+ * serves. The next instance gets the same one, so that no connection is refused while one takes the place of the other, nor while none is
+ * there (facts, section 10).
  */
 export class ListenerSockets implements Disposable {
   readonly #handles = new Map<string, BoundHandle>();

@@ -94,7 +94,7 @@ export class Instances {
     }
   }
 
-  /** When the hand of whoever takes it now is free at the latest. */
+  /** The latest time at which a process that takes it now lets it go. */
   leaseEnd(): Date {
     return new Date(this.#ctx.clock.now().getTime() + LEASE_MS + 1_000);
   }

@@ -54,7 +54,7 @@ export class ListingRules {
     if (clash) throw this.#taken(clash.name, clash.app_slug);
   }
 
-  /** What runs the platform itself is nobody's to hand on by a listing, and administration not to whoever signs up. */
+  /** What runs the platform itself is nobody's to hand on by a listing, and no sign-up role brings administration. */
   #requireGrantable(roles: readonly Role[], signup: string | null): void {
     const known = new Map(this.#ctx.catalog.actions().map(action => [action.scope, action]));
     for (const [index, { name, scopes }] of roles.entries()) {

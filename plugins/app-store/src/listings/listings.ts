@@ -198,7 +198,7 @@ export class Listings {
     return status === 'published' ? 'published' : 'updated';
   }
 
-  /** Whoever administers an environment changes its listings; those of others, which may be seen, are not there to be changed. */
+  /** An administrator of an environment changes its listings; those of others, which may be seen, are not there to be changed. */
   async #locked(tx: StoreTx, listingId: string, viewer: Viewer): Promise<Listing> {
     const [listing] = await selectListings(
       tx.sql,

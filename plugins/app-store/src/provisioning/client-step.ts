@@ -42,7 +42,7 @@ export function clientStep(ctx: Ctx): ProvisioningStep {
     },
     async undo(instance, signal) {
       await identity.deleteClientsOf({ params: { software_id: instance.instance_id }, targetEnvId: instance.env_id, signal });
-      // Whoever administers the environment may have changed it since, and its name for us with it.
+      // An administrator of the environment may have changed it since, and its name for us with it.
       if (instance.client_id !== null)
         await identity.deleteClient({ params: { client_id: instance.client_id }, targetEnvId: instance.env_id, signal });
     },

@@ -13,7 +13,7 @@ interface Counted {
 
 /**
  * How much there is in each environment, once a day (G-APP-08): `instances.count` and `listings.count` as they are, `installs.daily` of
- * the day before. Each counts once for its environment and day, whoever asks and however often.
+ * the day before. Each counts once for its environment and day, no matter who asks and how often.
  */
 export class DailyCounters {
   readonly #ctx: Ctx;

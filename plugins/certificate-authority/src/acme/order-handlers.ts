@@ -29,7 +29,7 @@ export interface OrderParts {
 }
 
 /**
- * Orders, authorizations and challenges (RFC 8555, 7.4 and 7.5). Whoever holds an order's account changes it; who knows its address may
+ * Orders, authorizations and challenges (RFC 8555, 7.4 and 7.5). The holder of an order's account changes it; who knows its address may
  * look (C20).
  */
 export class OrderHandlers {

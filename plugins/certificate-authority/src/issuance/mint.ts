@@ -28,7 +28,7 @@ export interface MintParts {
   readonly upstream?: ListenerOrders | undefined;
 }
 
-/** Makes workload and listener certificates for whoever proves to be entitled: enrollment secret, own identity, or operator scope. */
+/** Makes workload and listener certificates for a caller that proves its right: enrollment secret, own identity, or operator scope. */
 export class Mint {
   readonly #ctx: Ctx;
   readonly #parts: MintParts;

@@ -15,7 +15,7 @@ export class RecordFolder<T extends object> {
     this.#directory = directory;
   }
 
-  /** Reads every record once, for whoever keeps an index. What a crash left half is no record. */
+  /** Reads every record once, for a caller that keeps an index. What a crash left half is no record. */
   async load(each: (record: T) => void): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const names = (await readdir(this.#directory)).sort();

@@ -6,7 +6,7 @@ export const FAMILY = /^[a-zA-Z0-9._-]{1,64}$/;
 export const RESERVED_FAMILIES: ReadonlySet<string> = new Set(['dlq', 'delayed', 'jti']);
 export const MAX_PAYLOAD_BYTES = 262_144;
 export const MAX_BATCH = 100;
-/** Entries idle this long are given to whoever asks next. */
+/** Entries idle this long are given to the next reader that asks. */
 export const IDLE_MS = 60_000;
 /** Nacks after which an entry is a dead letter. */
 export const MAX_NACKS = 5;

@@ -21,7 +21,7 @@ export interface Attempt {
 /** Characters that JSON can write and the database cannot keep. What is written is escaped only where it must be. */
 const UNKEPT = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
-/** What a guest's end means to whoever asked: with the hook protocol `answers` says whether a value is a hook's response (G-FUNC-05). */
+/** What a guest's end means to the caller: with the hook protocol `answers` says whether a value is a hook's response (G-FUNC-05). */
 export function attemptOf(
   { output, fault, fuelUsed, memoryBytes, durationMs, logs }: Outcome,
   calls: readonly CallRecord[],

@@ -39,7 +39,7 @@ export class ExecutionRecords {
           target,
           idempotency_key: request.idempotency_key,
         },
-        // With the parameters as they are now, so that the very input can be tried again by whoever reads it.
+        // With the parameters as they are now, so that a reader can try the very same input again.
         ...{ request: db.sql.json({ ...request, parameters: { ...module.parameters, ...request.parameters } }) },
         ...{ begun_at: now, created_at: now },
       };

@@ -77,7 +77,7 @@ export class Executor {
     return this.#answer(row.status === 'running' ? await this.#wait(row) : row, true);
   }
 
-  /** Runs one try and writes it down. Whoever asks for the same meanwhile waits for it. */
+  /** Runs one try and writes it down. A caller that asks for the same meanwhile waits for it. */
   #attempt(row: Row, module: Module): Promise<Row> {
     const work = this.#try(row, module).finally(() => this.#running.delete(row.execution_id));
     this.#running.set(row.execution_id, work);

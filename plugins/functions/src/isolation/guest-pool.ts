@@ -64,7 +64,7 @@ const YOUNG_MS = 1_000;
 
 /**
  * Locked processes that run guests. Every execution has an instance of its own and a deadline; a process whose guest does not end is killed
- * and replaced, whoever else was in it begins anew elsewhere, and the guest that was entered last is blamed.
+ * and replaced, the other guests in it begin anew elsewhere, and the guest that was entered last is blamed.
  */
 export class GuestPool implements AsyncDisposable {
   readonly #options: GuestPoolOptions;
@@ -90,7 +90,7 @@ export class GuestPool implements AsyncDisposable {
     };
   }
 
-  /** Ids of the processes, for whoever measures them. */
+  /** Ids of the processes, so that they can be measured. */
   get pids(): number[] {
     return this.#slots.flatMap(({ process }) => process.pid ?? []);
   }
@@ -176,7 +176,7 @@ export class GuestPool implements AsyncDisposable {
     slot.process.send({ type: 'answer', id, number, ...answer });
   }
 
-  /** The deadline: whoever asked is answered, and the guest is told to end. */
+  /** The deadline: the caller is answered, and the guest is told to end. */
   #late(id: number): void {
     const running = this.#running.get(id);
     if (!running) return;
@@ -220,7 +220,7 @@ export class GuestPool implements AsyncDisposable {
     if (this.#closed) return;
     const begin = () => {
       if (this.#closed) return;
-      // Whoever was late while the next process was waited for has replaced this one too.
+      // A caller that was late while this one waited for the next process has replaced this one too.
       slot.process[Symbol.dispose]();
       slot.begun = performance.now();
       slot.process = this.#process(slot);

@@ -89,7 +89,7 @@ export class LockedProcess implements Disposable {
   }
 }
 
-/** An open file that nobody else can name, and that is gone with whoever has it open. */
+/** An open file that nobody else can name, and that is gone when the process that has it open ends. */
 function unnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'platform-guest-'));
   try {

@@ -12,7 +12,7 @@ export class Turns {
     [this.#atOnce, this.#mostWaiting] = [atOnce, mostWaiting];
   }
 
-  /** Whoever took a turn gives it back by disposing of it. Throws {@link Crowded}. */
+  /** A caller that took a turn gives it back by disposing of it. Throws {@link Crowded}. */
   async take(): Promise<Disposable> {
     if (this.#inside < this.#atOnce) this.#inside += 1;
     else if (this.#waiting.length >= this.#mostWaiting) throw new Crowded(`${this.#mostWaiting} wait already.`);

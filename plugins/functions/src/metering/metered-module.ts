@@ -29,7 +29,7 @@ export interface Metered {
   readonly features: ReadonlySet<Feature>;
   readonly imports: readonly ImportedName[];
   readonly exports: readonly { readonly name: string; readonly kind: number }[];
-  /** Whether there is a start function: it is called by whoever made the instance, after it gave fuel. */
+  /** Whether there is a start function: the maker of the instance calls it, after it gave fuel. */
   readonly starts: boolean;
 }
 

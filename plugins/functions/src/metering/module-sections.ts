@@ -39,7 +39,7 @@ export const SECTION = {
 } as const;
 
 /**
- * The parts of a module that metering reads, each where it stands. Whoever makes it has asked the engine first whether the module is valid.
+ * The parts of a module that metering reads, each where it stands. Its maker has asked the engine first whether the module is valid.
  */
 export class ModuleSections {
   readonly bytes: Uint8Array;

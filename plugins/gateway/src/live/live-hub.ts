@@ -9,7 +9,7 @@ export interface Filters {
   readonly env_id?: string;
   readonly resource_id?: string;
 }
-/** An event as it comes off the bus, whoever read it. */
+/** An event as it comes off the bus, no matter which process read it. */
 export interface HeardEvent {
   readonly id: string;
   readonly event: string;
@@ -126,7 +126,7 @@ export class LiveHub {
       if (listener.session.session_id_hash === sessionHash) listener.channel.push({ kind: 'event', event });
   }
 
-  /** Events went by that nobody here heard: whoever listens is told to read again (H-22). */
+  /** Events went by that nobody here heard: every listener is told to read again (H-22). */
   missed(): void {
     const at = this.#ctx.clock.now().toISOString();
     for (const { types, channel } of this.#listeners) if (types.size > 0) channel.missed(at);
@@ -166,7 +166,7 @@ export class LiveHub {
     const { org_id: orgId, user_id: userId } = payload;
     const platform = vertical === 'platform';
     if (FOR_EVERYONE.has(type)) return true;
-    // A message is its recipient's, whoever else may read the environment.
+    // A message is its recipient's, no matter who else may read the environment.
     if (platform && service === 'post' && typeof userId === 'string') return userId === session.user_id;
     if (type.startsWith(TRAFFIC) && !(await this.#access.scopes(session)).some(scope => TRAFFIC_SCOPES.has(scope)))
       return this.#access.isPlatformAdmin(session);

@@ -43,7 +43,7 @@ export class ServiceProxy {
     if (!app) throw this.#ctx.problem('not_whitelisted', { detail: 'The host belongs to no application.' });
     rules.require(app, { service, method: request.method, path, scopes: session.scopes });
     const named = this.#target(request, query);
-    // Whoever acts for a customer does so with the customer's token or not at all (GWY-080).
+    // A service acts for a customer with the customer's token or not at all (GWY-080).
     const delegation = request.headers.get('x-bff-delegation-id');
     const customer = delegation === null ? undefined : await delegations.use(session, delegation);
     if (customer && named !== undefined && named !== customer.envId)

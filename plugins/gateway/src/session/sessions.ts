@@ -106,7 +106,7 @@ export class Sessions {
     await this.#ctx.kv
       .call('DEL', pushKey(record.session_id_hash))
       .catch(error => this.#ctx.log.warn({ err: error }, 'devices of a session not forgotten; they run out with its time'));
-    // Whoever misses this finds the session gone at the next heartbeat.
+    // A process that misses this finds the session gone at the next heartbeat.
     await this.#ctx.kv
       .call('PUBLISH', ENDED_CHANNEL, JSON.stringify({ hash: record.session_id_hash, session_id: record.session_id, reason }))
       .catch(error => this.#ctx.log.warn({ err: error }, 'end of a session not broadcast'));

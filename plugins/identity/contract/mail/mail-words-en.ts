@@ -99,7 +99,7 @@ export const en = {
   },
   wallet_linked: {
     subject: 'A wallet was linked to your account',
-    text: `Whoever holds this wallet can sign in to your account now.\n\n${NOT_YOU}`,
+    text: `The holder of this wallet can sign in to your account now.\n\n${NOT_YOU}`,
   },
   wallet_unlinked: {
     subject: 'A wallet was removed from your account',

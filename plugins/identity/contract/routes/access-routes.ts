@@ -6,7 +6,7 @@ const ofGroup = { group: Name };
 const ofGroupUser = { group: Name, user_id: Id };
 const ofUserRole = { user_id: Id, role: Name };
 const ofUser = { user_id: Type.String({ maxLength: 330 }) };
-// Whoever is in nothing is out of it: a removal is 204 always, for a name that is no id as well (G-K-02).
+// A person who is in nothing is out of it: a removal is 204 always, for a name that is no id as well (G-K-02).
 const ofGroupAnybody = { group: Name, ...ofUser };
 const ofAnybodyRole = { ...ofUser, role: Name };
 const ofTemplateId = { template: Type.Union([Type.Literal('org'), Type.Literal('env')]), id: Id };

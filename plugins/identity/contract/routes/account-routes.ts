@@ -41,7 +41,7 @@ export const accountRoutes = {
     returns: Type.Object({
       ...Taken.properties,
       joined: Type.Optional(Type.Boolean({ description: 'By the invitation that the account was opened by' })),
-      email: Type.Optional(Type.String({ description: 'Of whoever was invited, to go on with' })),
+      email: Type.Optional(Type.String({ description: 'Of the invited person, to go on with' })),
     }),
     problems: [...page, ...braked, 'token_expired'],
     emits: updated,
@@ -196,7 +196,7 @@ export const accountRoutes = {
 
   putSignUpRole: put('/v1/admin/groups/{group}/sign-up-roles/{role}', {
     params: ofGroupRole,
-    summary: 'Give a role to whoever signs up into a group',
+    summary: 'Give a role to everybody who signs up into a group',
     gate: 'auth:membership:write',
     returns: Type.Object({ group: Name, role: Name }),
     problems: ['target_env_missing', 'group_not_found', 'role_not_found'],

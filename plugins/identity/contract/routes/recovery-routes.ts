@@ -5,7 +5,7 @@ import { comesToTheSame, worksOnce } from '../idempotency.ts';
 
 const ofRecovery = { recovery_id: Id };
 
-const hosted = { public: 'Whoever recovers an account has no credential any more; the token of the mail is it' } as const;
+const hosted = { public: 'A person who recovers an account has no credential any more but the token of the mail' } as const;
 const page = ['csrf_mismatch', 'bad_origin', 'realm_not_found', 'rate_limited', 'store_away'] as const;
 const limit = 16_384;
 const changed = ['platform:auth:recovery:updated'] as const;

@@ -7,7 +7,7 @@ export const PasskeyName = Type.String({ minLength: 1, maxLength: 60, pattern: '
 export const Passkey = Type.Object({
   passkey_id: Id,
   name: Type.String(),
-  /** Copied between the person's devices by whoever keeps it. */
+  /** Its keeper copies it between the person's devices. */
   synced: Type.Boolean(),
   /** Not accepted any more: its counter went back, so a copy of it is about. */
   suspended: Type.Boolean(),

@@ -82,7 +82,7 @@ export class AccountAdministration {
     return people.get(request);
   }
 
-  /** For somebody who lost the app and the recovery codes. Whoever is signed in with them is signed out. */
+  /** For somebody who lost the app and the recovery codes. Everybody who is signed in with them is signed out. */
   async resetMfa(request: Asked) {
     const { factor, mailbox, people, realms, sessions, steps } = this.#parts;
     const person = await people.reachable(request);

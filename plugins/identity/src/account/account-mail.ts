@@ -69,7 +69,7 @@ export class AccountMailbox {
           subject,
           body,
           channels: ['email'],
-          // Links in it work for whoever has them: they are for the mail alone.
+          // Links in it work for everybody who has them: they are for the mail alone.
           confidential: true,
           resource_refs: [{ type: 'user', id: user_id }],
           idempotency_key: taskId,

@@ -92,7 +92,7 @@ export class Arrival {
     const proven = amr.every(means => means === 'fed') ? (provenAt ?? 0) : Number.MAX_SAFE_INTEGER;
     const opened = await browser.open(realm, person, headers, [...amr]);
     await this.#stand(realm, person, { ...opened, amr, headers, proven });
-    // Whoever signs in as usual needs no other way in, and may be its owner who knows of none.
+    // A person who signs in as usual needs no other way in, and may be its owner who knows of none.
     if (realm.account_recovery !== 'off') await this.#ctx.db.tx(tx => recoveries.cancelOf(tx, realm, person.user_id, 'signed_in'));
     return reply({ status: 'ok' as const, session_token_id: opened.tokenId, next }, { headers: { 'set-cookie': opened.cookie } });
   }
@@ -118,7 +118,7 @@ export class Arrival {
     );
     if (atOnce.length > 0) return;
     await db.tx(async tx => {
-      // Whoever signs in beside this one waits here, and sees then what this one wrote: a device is told of once.
+      // A sign-in beside this one waits here, and sees then what this one wrote: a device is told of once.
       await tx.sql`select 1 from users where user_id = ${userId} for no key update`;
       const [unknown] = await tx.sql<
         object[]

@@ -42,7 +42,7 @@ export class OwnAccount {
     };
   }
 
-  /** Whoever is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */
+  /** A person who is signed in needs no other way in, and may be the owner whom somebody else wants to take the account from. */
   async endRecovery(request: RequestOf<Contract, 'endOwnRecovery'>): Promise<void> {
     const { recoveries, visits } = this.#parts;
     const { realm, person } = await visits.changing(request);

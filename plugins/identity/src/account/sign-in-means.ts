@@ -10,8 +10,8 @@ export class SignInMeans {
   }
 
   /**
-   * In the transaction that takes one away, after it did: whoever is left with nothing keeps it. A proven address counts, for it sets a
-   * password.
+   * In the transaction that takes one away, after it did: a person who would be left with nothing keeps it. A proven address counts, for
+   * it sets a password.
    */
   async requireSome({ sql }: IdentityTx, { user_id: userId }: Pick<Person, 'user_id'>): Promise<void> {
     // One after the other, or two that go at once would each see the other.

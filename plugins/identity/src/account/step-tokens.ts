@@ -20,7 +20,7 @@ export interface Step {
 
 /**
  * What stands for a person between two pages, or in a mail: 32 random bytes of which the hash is kept. Life: issued → used or expired.
- * Whoever sets the mark has used it; of any number at once that is one (H-13).
+ * The request that sets the mark has used it; of any number at once that is one (H-13).
  */
 export class StepTokens {
   readonly #ctx: Ctx;

@@ -71,7 +71,7 @@ export function acceptMetadata(asked: Members, { actions, loopbackSources }: Met
   };
 }
 
-/** What whoever holds a registration access token may not give itself: rights come from the workload that registered it. */
+/** What the holder of a registration access token may not give itself: rights come from the workload that registered it. */
 export function widens(before: ClientMetadata, after: ClientMetadata): string | undefined {
   for (const member of ['first_party', 'app_instance_id', 'consent_accounts_uri', 'tls_client_auth_subject_dn'] as const)
     if (before[member] !== after[member]) return member;

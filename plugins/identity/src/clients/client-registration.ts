@@ -88,7 +88,7 @@ export class ClientRegistration {
     for (const { client_id } of rows) await this.remove(envId, client_id, caller.subject);
   }
 
-  /** `spend` runs in the transaction: whoever cannot use up the initial access token registers nothing. */
+  /** `spend` runs in the transaction: a caller that cannot use up the initial access token registers nothing. */
   async create(envId: string, asked: Members, by: Registrar, spend: (tx: IdentityTx) => Promise<void>): Promise<Issued> {
     const metadata = await this.#accept(envId, asked);
     requireModest(by, metadata);

@@ -40,7 +40,7 @@ class Refused extends Error {
 type Exchanged = Pick<NodeExchange, 'req' | 'res' | 'body'>;
 
 /**
- * `/oauth/register`: RFC 7591 for whoever holds an initial access token (a workload's own certificate-bound token with
+ * `/oauth/register`: RFC 7591 for the holder of an initial access token (a workload's own certificate-bound token with
  * `auth:clients:write`, good once), RFC 7592 for the client itself. Over mutual TLS without a token a workload is told the client that it
  * is.
  */
@@ -99,7 +99,7 @@ export class RegistrationEndpoint {
     if (!token) throw refused('an initial access token is required');
     const claims = await this.#parts.tokens.read(token);
     if (claims?.token_type !== 'm2m') throw refused('the initial access token is not the token of a workload');
-    // Bound means bound: whoever shows it must hold the certificate (RFC 8705).
+    // Bound means bound: a caller that shows it must hold the certificate (RFC 8705).
     if (!thumbprint || claims.cnf?.['x5t#S256'] !== thumbprint) throw refused('the initial access token is bound to another certificate');
     const live = await this.#parts.workloads.find(claims.sub);
     if (!scopeList(claims.scope).includes(SCOPE) || !live?.scopes.includes(SCOPE))

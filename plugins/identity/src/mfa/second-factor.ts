@@ -10,7 +10,7 @@ const SECRET_BYTES = 20;
 const BEGUN_S = 600;
 const RECOVERY_CODES = 10;
 
-/** Empty for whoever signs in with the password alone. */
+/** Empty for a person who signs in with the password alone. */
 export const methodsOf = ({
   mfa_enrolled,
   recovery_codes_left,

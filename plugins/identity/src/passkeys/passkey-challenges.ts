@@ -7,8 +7,8 @@ import type { Realm } from '../realms.ts';
 export const CHALLENGE_S = 300;
 
 /**
- * What an authenticator signs: 32 random bytes of which the hash is kept. Life: issued → used or expired. Whoever sets the mark has
- * used it, before the signature is looked at: of any number at once that is one, and a wrong signature has used it too (H-13).
+ * What an authenticator signs: 32 random bytes of which the hash is kept. Life: issued → used or expired. The request that sets the mark
+ * has used it, before the signature is looked at: of any number at once that is one, and a wrong signature has used it too (H-13).
  */
 export class PasskeyChallenges {
   readonly #ctx: Ctx;

@@ -10,7 +10,7 @@ export const interactionOf = (path: string): string | undefined => RETURN.exec(p
 
 /**
  * What a browser that comes back to its authorization is asked for, read in one look for the turn that goes on: its session with the
- * person, the interaction, and the request that was pushed for it. What is not there is looked for again by whoever asks.
+ * person, the interaction, and the request that was pushed for it. What is not there is looked for again when it is asked for.
  */
 export async function readReturn(
   sql: Sql,

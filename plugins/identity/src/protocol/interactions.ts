@@ -29,7 +29,7 @@ export async function pageOf(
   ])}`;
 }
 
-/** Whoever follows an invitation and has no account yet begins with one. */
+/** A person who follows an invitation and has no account yet begins with one. */
 async function isNewcomer(invited: Invited, realm: Realm, params: Interaction['params']): Promise<boolean> {
   const invitation = typeof params['invitation'] === 'string' ? await invited.open(realm, params['invitation']) : undefined;
   return invitation !== undefined && invited.isNew(realm, invitation);

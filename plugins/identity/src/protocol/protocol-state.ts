@@ -7,7 +7,7 @@ import { accountOf } from '../people/people.ts';
 import type { Account } from '../people/person.ts';
 import { bytesOf, digestOf, ProtocolTurn, stateName, type Read, type StateName, type StateRow, writeState } from './protocol-turn.ts';
 
-/** Whoever polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
+/** A client that polls must be told that time is up, so these are found a while longer (RFC 8628 3.5, CIBA 11). */
 const OUTLIVES = new Set(['DeviceCode', 'BackchannelAuthenticationRequest']);
 /**
  * What is asked for right after it: the two are read at one moment, so that a replay that ends a grant does not end it between them (H-13).
@@ -25,7 +25,7 @@ const AT_THE_END = new Set(['PushedAuthorizationRequest', 'AuthorizationCode']);
  * In two hands, of which nobody knows which one is the thief's: what the first was given ends as well (RFC 6749 4.1.2, RFC 9700 4.14.2).
  */
 const FAMILIES = new Set(['AuthorizationCode', 'RefreshToken']);
-/** How whoever comes too late is refused. */
+/** How a client that comes too late is refused. */
 const USED_BEFORE: Readonly<Record<string, () => Error>> = {
   PushedAuthorizationRequest: () => new errors.InvalidRequestUri('request_uri is invalid, expired, or was already used'),
   RefreshToken: () => new errors.InvalidGrant('refresh token already used'),

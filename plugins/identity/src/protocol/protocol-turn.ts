@@ -146,7 +146,7 @@ export class ProtocolTurn {
     this.#use = { name, refused };
   }
 
-  /** Writes what was gathered so far, for whoever looks for it by something else than its name. */
+  /** Writes what was gathered so far, for a search by something else than its name. */
   async settle(): Promise<void> {
     const use = this.#use;
     if (this.#saved.size === 0 && this.#gone.size === 0 && !use) return;

@@ -215,7 +215,7 @@ export class Protocol {
     );
     provider.use(async (context, next) => {
       await next();
-      // Before the answer: whoever has a code or a token in hand finds it there.
+      // Before the answer: a client that has a code or a token in hand finds it there.
       await ProtocolTurn.current(realm.env_id)
         ?.write()
         .catch(error => this.#unwritten(context as KoaContextWithOIDC, error));

@@ -136,7 +136,7 @@ export class Recoveries {
     return this.#cancel(tx, realm, tx.sql`r.user_id = ${userId}`, cause);
   }
 
-  /** Whoever has waited, and was approved where that is asked for, gets the link. */
+  /** A person who has waited, and was approved where that is asked for, gets the link. */
   async advance(tx: IdentityTx, realm: Realm, rule: RecoveryRule | undefined, recoveryId: string): Promise<void> {
     if (!rule) return void (await this.#cancel(tx, realm, tx.sql`r.recovery_id = ${recoveryId}`, 'turned_off'));
     const held = await lockedRecovery(tx, recoveryId);

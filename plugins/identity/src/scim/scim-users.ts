@@ -155,7 +155,7 @@ export class ScimUsers {
         resource: { type: 'user', id },
       });
       const person = { user_id: id, email: row.email, locale: said ?? before.locale };
-      // Links that went to the old address are void; the new one is proven by whoever reads it.
+      // Links that went to the old address are void; its reader proves the new one.
       if (moved || closed) await steps.voidAll(tx.sql, id);
       if (moved || closed) await recoveries.cancelOf(tx, realm, id, moved ? 'address_changed' : 'account_closed');
       if (moved && active && hash === undefined && isAddress(row.email))

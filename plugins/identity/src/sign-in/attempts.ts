@@ -67,7 +67,7 @@ export class Attempts {
     ]);
     const refused = counts.find(({ allowed }) => !allowed);
     if (refused) {
-      // Whoever is turned away for haste has tried nothing, and locks nobody out.
+      // A caller that is turned away for haste has tried nothing, and locks nobody out.
       await this.#pipeline([['EVAL', TAKE_BACK, 1, failed]]);
       throw this.#tooMany(refused);
     }

@@ -77,7 +77,7 @@ export class SignIn {
     if (await passwords.verify(person.hash, body.password)) throw passwords.refused('reused', 'Choose a password you have not used here.');
     const hash = await passwords.hash(body.password);
     const password = await change.commit(realm, person, hash, { action: 'auth.password.changed' }, async tx => {
-      // Whoever sets the mark has used the step; two tabs cannot both (H-13).
+      // The request that sets the mark has used the step; two tabs cannot both (H-13).
       if (!(await steps.use(tx.sql, step))) throw expired();
     });
     return arrival.proceed(

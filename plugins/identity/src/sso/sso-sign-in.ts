@@ -110,7 +110,7 @@ export class SsoSignIn {
     });
   }
 
-  /** Whoever sets the mark has used it; of any number at once that is one (H-13). Only the browser that began goes on. */
+  /** The request that sets the mark has used it; of any number at once that is one (H-13). Only the browser that began goes on. */
   async #use({ env_id }: Realm, state: string, browser: string | undefined): Promise<Flow> {
     const [flow] = await this.#ctx.db.sql<Flow[]>`
       update upstream_flows set used_at = now() where state_hash = ${hashOf(state)} and env_id = ${env_id} and used_at is null

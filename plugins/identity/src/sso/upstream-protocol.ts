@@ -46,7 +46,7 @@ export class UpstreamProtocol {
 
   async #discover(issuer: string): Promise<Discovered> {
     const document = (await this.#json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)) as Partial<Discovered>;
-    // Discovery 4.3: whoever answers in another's name is not believed.
+    // Discovery 4.3: a provider that answers in another's name is not believed.
     if (document.issuer !== issuer) throw this.#away(new Error('the issuer of the discovery document is another'));
     for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
       if (!this.#acceptable(document[name])) throw this.#away(new Error(`${name} is no address to go to`));

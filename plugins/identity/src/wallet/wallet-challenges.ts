@@ -54,7 +54,7 @@ export class WalletChallenges {
     return { challenge_id: challengeId, message, expires_at: expires };
   }
 
-  /** The address that was proven. Whoever sets the mark has used the challenge; of any number at once that is one (H-13). */
+  /** The address that was proven. The request that sets the mark has used the challenge; of any number at once that is one (H-13). */
   async prove(
     realm: Realm,
     { challengeId, signature, userId }: { challengeId: string; signature: string; userId?: string },

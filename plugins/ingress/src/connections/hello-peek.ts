@@ -4,7 +4,7 @@ import { type ClientHello, MAX_HELLO, readClientHello } from './client-hello.ts'
 const FIRST_BYTES = 2_048;
 
 /**
- * Reads the whole ClientHello of a connection and puts it back: whoever reads next sees every byte (ING-030). The socket is paused
+ * Reads the whole ClientHello of a connection and puts it back: the next reader sees every byte (ING-030). The socket is paused
  * afterwards. `undefined`: the client said something else, too much, nothing in time, or went away.
  */
 export function peekHello(socket: Socket, timeoutMs: number): Promise<ClientHello | undefined> {

@@ -10,7 +10,7 @@ const [PIECE, WAIT_MS] = [4_096, 20];
 /**
  * A large body on its way to a backend, screened to its end: each piece before it goes on, together with the end of what went before, so
  * that memory and the time of one turn are bounded whatever its length. The first finding is told; where `found` says that it blocks,
- * nothing more goes on, and whoever was told ends the request.
+ * nothing more goes on, and the code that was told ends the request.
  */
 export class ScreenedStream extends Transform {
   readonly #contentType: string;

@@ -13,7 +13,7 @@ const whose = {
 };
 const Unread = Type.Object({ unread_count: Type.Integer() });
 
-/** Handing over messages, and the inbox of whoever asks (G-POST-01, G-POST-02). */
+/** Handing over messages, and the inbox of the caller (G-POST-01, G-POST-02). */
 export const messageRoutes = {
   send: post('/v1/send', {
     summary: 'Hand over a message for delivery',
@@ -103,7 +103,7 @@ export const messageRoutes = {
   unsubscribe: raw('/v1/unsubscribe/{token}', {
     summary: 'Stop marketing mail',
     idempotency: { none: 'It leads to the state that is asked for, however often it comes (RFC 8058)' },
-    gate: { public: 'Whoever has the mail has its link; it does nothing but mute one category' },
+    gate: { public: 'Everybody who has the mail has its link; it does nothing but mute one category' },
     hidden: true,
   }),
 } as const;

@@ -31,7 +31,7 @@ export const Message = Type.Object({
 });
 export type Message = Static<typeof Message>;
 
-/** One try of a delivery, in the words of whoever refused it. */
+/** One try of a delivery, in the words of the server that refused it. */
 export const Attempt = Type.Object({ at: Type.String(), reason: Type.String(), gateway_id: nullable });
 export type Attempt = Static<typeof Attempt>;
 

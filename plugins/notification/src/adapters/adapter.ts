@@ -52,7 +52,7 @@ export class DispatchFailure extends Error {
 }
 
 /**
- * One way out. Throws a {@link DispatchFailure} when the message was not taken. `secret` is wiped by whoever gave it, after this has ended.
+ * One way out. Throws a {@link DispatchFailure} when the message was not taken. The caller wipes `secret` after this has ended.
  */
 export interface Adapter {
   readonly name: string;

@@ -15,7 +15,7 @@ interface Row {
 export const mailPurpose = (mailId: string): string => `post:mailbox:${mailId}`;
 
 /**
- * Mails of environments without a gateway, in development: whoever is invited finds the mail on the page *Mailbox* (F-50). Nothing falls
+ * Mails of environments without a gateway, in development: an invited person finds the mail on the page *Mailbox* (F-50). Nothing falls
  * into it in production.
  */
 export class Mailbox {

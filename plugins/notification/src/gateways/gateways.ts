@@ -164,7 +164,7 @@ export class Gateways {
   }
 
   /**
-   * Files and variables belong to the machine, and other paths of the secrets service to others: whoever administers one environment may
+   * Files and variables belong to the machine, and other paths of the secrets service to others: an administrator of one environment may
    * name what is kept for it, and no more, since the gateway's address is theirs as well.
    */
   #reference(credentials: object | null, { env, org_id }: { env: string; org_id: string | null }, caller: Caller): string | null {

@@ -11,7 +11,7 @@ interface Owner {
 }
 const READ_AT_ONCE = 10_000;
 
-/** The inbox of whoever asks. */
+/** The inbox of the caller. */
 export class Inbox {
   readonly #ctx: Ctx;
 

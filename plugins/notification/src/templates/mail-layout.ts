@@ -89,5 +89,5 @@ export function textOf(html: string): string {
     .trim();
 }
 
-/** Links of a mail, for whoever wants to follow one. */
+/** Links of a mail, as the mailbox of a development machine offers them. */
 export const linksIn = (text: string): string[] => [...new Set([...text.matchAll(LINK)].map(([link]) => link))].slice(0, 20);

@@ -114,7 +114,7 @@ export const memberRoutes = {
   describeInvitation: get('/v1/invitations/{reference}', {
     params: ofReference,
     summary: 'What an invitation says, by the SHA-256 of its token',
-    gate: { public: 'Whoever knows the reference was sent the invitation, and may have no account yet; it opens nothing' },
+    gate: { public: 'A caller that knows the reference was sent the invitation, and may have no account yet; it opens nothing' },
     env: 'any',
     returns: InvitationShown,
     problems: ['invitation_unknown'],

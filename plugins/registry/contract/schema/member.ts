@@ -31,7 +31,7 @@ export const NewInvitation = Type.Object({
   access: Type.Optional(Access),
   email: Type.String({ minLength: 3, maxLength: 320, pattern: '^\\s*[^@\\s\\x00-\\x1f]+@[^@\\s\\x00-\\x1f]+\\s*$' }),
 });
-/** What an invitation says to whoever was sent it. */
+/** What an invitation says to its recipient. */
 export const InvitationShown = Type.Object({
   org_id: Id,
   org_name: Type.String(),

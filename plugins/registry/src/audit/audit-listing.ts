@@ -56,7 +56,7 @@ export class AuditListing {
       correlationId: query.correlation_id,
     };
     const after = query.after_id === undefined ? LAST_ID : boundOf(ms, query.after_id);
-    // Everybody's rows stand in the system environment: whoever is not of the platform sees those about the own tenants (D-01).
+    // Everybody's rows stand in the system environment: a caller that is not of the platform sees those about its own tenants (D-01).
     const isShared = filter.envId === SYSTEM.envId && !isTrusted(caller);
     const rows = isShared ? await this.#about(await this.#reach(caller), { filter, after, limit }) : await this.page(filter, after, limit);
     const items = rows.slice(0, limit).map(wireOf);

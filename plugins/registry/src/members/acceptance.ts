@@ -104,7 +104,7 @@ export class Acceptance {
     }
   }
 
-  /** The task of one: takes out again whoever is in a group by an acceptance that was never committed. */
+  /** The task of one: takes a person out again who is in a group by an acceptance that was never committed. */
   async settle({ acceptance_id }: BegunAcceptance, run: TaskRun): Promise<void> {
     const [begun] = await this.#ctx.db.sql<
       Begun[]
@@ -147,7 +147,7 @@ export class Acceptance {
     return begun;
   }
 
-  /** Whoever waited so long for a turn that the record was taken for broken must begin again. */
+  /** An acceptance that waited so long for a turn that its record was taken for broken must begin again. */
   async #requireOnRecord(tx: RegistryTx, begun: Begun): Promise<void> {
     if (!(await this.#forget(tx, begun))) throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
   }

@@ -33,7 +33,7 @@ export class Removal {
         const { groups, prefixes } = await this.#held(org_id, userId);
         if (groups.includes(groupOf(org_id, 'owner'))) await this.#parts.owners.requireOther(caller, org_id, userId);
         await tx.sql`delete from acceptances where org_id = ${org_id} and user_id = ${userId}`;
-        // Whoever waited so long for a turn that it was taken for broken must begin again.
+        // A removal that waited so long for a turn that it was taken for broken must begin again.
         if (!(await tx.cancel('settleRemoval', begun.removal_id)))
           throw this.#ctx.problem('members_busy', { headers: { 'retry-after': '2' } });
         if (groups.length === 0) return;

@@ -11,7 +11,7 @@ const REFERENCE = new RegExp(InvitationReference);
 const LEVELS = ['owners', 'admins'] as const;
 const ANSWER_MS = 1_000;
 
-/** What an invitation says to whoever was sent it, before there is an account that could be asked for (F-51). */
+/** What an invitation says to its recipient, before there is an account that could be asked for (F-51). */
 export class ShownInvitation {
   readonly #ctx: Ctx;
 

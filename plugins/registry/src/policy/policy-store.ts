@@ -229,7 +229,7 @@ export class PolicyStore {
       });
   }
 
-  /** What sets are judged by changed: whoever evaluates them reads anew. */
+  /** What sets are judged by changed: every process that evaluates them reads anew. */
   async #tell(
     tx: RegistryTx,
     caller: Caller,
@@ -241,7 +241,7 @@ export class PolicyStore {
   }
 
   #requireOwn(callerService: string, service: string): void {
-    // The registry's own workload speaks for whoever holds `sys:policy:admin` (G-K-10).
+    // The registry's own workload speaks for the holder of `sys:policy:admin` (G-K-10).
     if (callerService !== service && callerService !== registry.base.id)
       throw this.#ctx.problem('foreign_policy', { detail: `${callerService} does not keep policies of ${service}.` });
   }

@@ -41,7 +41,7 @@ export class Access {
     return { ...env, org };
   }
 
-  /** Refuses whoever may not reach an organization, whatever became of it. */
+  /** Refuses a caller that may not reach an organization, whatever became of it. */
   async reach(caller: Caller, orgId: string, needed: Level): Promise<void> {
     if (isTrusted(caller) || (await this.#within(caller, orgId, needed))) return;
     if (!isEnough((await this.levels(caller, orgId)).orgs.get(orgId), needed)) throw this.#notMember();
@@ -86,7 +86,7 @@ export class Access {
     }
   }
 
-  /** Whoever acts for a person in an environment is at home in its organization, and owns nothing there. */
+  /** A workload that acts for a person in an environment is at home in its organization, and owns nothing there. */
   async #within(caller: Caller, orgId: string, needed: Level): Promise<boolean> {
     if (caller.kind !== 'delegated' || !caller.envId || caller.envId === SYSTEM.envId || needed === 'owner') return false;
     const [env] = await this.#ctx.db.sql<{ org_id: string }[]>`select org_id from envs where env_id = ${caller.envId}`;

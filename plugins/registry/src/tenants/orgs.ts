@@ -97,7 +97,7 @@ export class Orgs {
           status = ${body.status ?? before.status}, updated_at = now(), version = version + 1
         where org_id = ${orgId} returning *`;
         await tx.emit('platform:sys:org:updated', SYSTEM.envId, orgSnapshot(changed));
-        // Whoever keeps snapshots of environments hears it of each: their status and domain are the organization's too (G-SYS-01).
+        // Services that keep snapshots of environments hear it of each: their status and domain are the organization's too (G-SYS-01).
         const shared = changed.status !== before.status || domain !== before.org_domain;
         const envs = shared ? await tx.sql<Env[]>`select * from envs where org_id = ${orgId} and status <> 'archived'` : [];
         for (const env of envs) await tx.emit('platform:sys:env:updated', env.env_id, envSnapshot(env, changed));

@@ -4,7 +4,7 @@ import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Contract, Ctx, RegistryTx } from '../context.ts';
 import type { DomainChanges } from '../domain-changes.ts';
 
-/** Whoever keeps a picture of the services reads it anew when something is said here. */
+/** A process that keeps a picture of the services reads it anew when something is said here. */
 const CHANGED_CHANNEL = 'sys:verticals:changed';
 
 interface Row {

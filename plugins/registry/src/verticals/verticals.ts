@@ -108,7 +108,7 @@ export class Verticals {
     return rows.flatMap(({ services }) => services).sort();
   }
 
-  /** The catalog, or 304 to whoever has this version (RFC 9110, 13.1.2). */
+  /** The catalog, or 304 to a caller that has this version (RFC 9110, 13.1.2). */
   async catalog({ headers }: RequestOf<Contract, 'scopeCatalog'>) {
     const catalog = await this.scopes();
     const etag = `"${catalog.version}"`;

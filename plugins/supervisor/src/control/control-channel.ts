@@ -4,7 +4,7 @@ import type { SupervisorContext } from '../context.ts';
 
 type Handler = (request: never) => unknown;
 
-/** Routes of the autoscaler are for identities, not for whoever sits at the machine (SUP-102). */
+/** Routes of the autoscaler are for identities, not for everybody at the machine (SUP-102). */
 const NOT_HERE: ReadonlySet<string> = new Set(['autoscaler', 'decide', 'pending', 'approve', 'reject']);
 
 /** Whether the system's word on a user lets it in: root, and who owns the supervisor (SUP-103). */

@@ -8,7 +8,7 @@ export type Asker =
   | { readonly channel: 'network'; readonly caller: Caller; readonly ip: string }
   | { readonly channel: 'socket'; readonly uid: number };
 
-/** Who sends a request: whoever the kernel verified, or the user that the control socket saw. */
+/** Who sends a request: the caller that the kernel verified, or the user that the control socket saw. */
 export const askerOf = ({
   caller,
   ip,

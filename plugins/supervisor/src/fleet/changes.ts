@@ -1,4 +1,4 @@
-/** Changes of a state, for whoever waits until it is as it should be. */
+/** Changes of a state, for code that waits until it is as it should be. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
 

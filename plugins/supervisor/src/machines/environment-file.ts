@@ -5,7 +5,7 @@ export function readEnvironmentFile(path: string): Record<string, string> {
   return path === '' ? {} : variablesOf(contentOf(path));
 }
 
-/** Its text, for whoever hands it on. Its content is in no error (SUP-059). */
+/** Its text, to be handed on. Its content is in no error (SUP-059). */
 export function contentOf(path: string): string {
   if (path === '') return '';
   const { mode } = statSync(path);

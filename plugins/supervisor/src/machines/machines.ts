@@ -72,7 +72,7 @@ export class Machines {
     });
   }
 
-  /** At every tick: whoever leads looks at the fleet, and does one thing. */
+  /** At every tick: the leader looks at the fleet, and does one thing. */
   async tick(): Promise<void> {
     // Making a machine takes longer than the lock lasts: it is renewed meanwhile, so that nobody else begins one.
     if (!(await this.#mayLead()) || !(await this.#leadership.hold()) || this.#working) return;

@@ -32,12 +32,12 @@ export class PendingDecisions {
   async list(): Promise<Pending[]> {
     const now = this.#now().toISOString();
     const all = ((await this.#kv.call('HVALS', KEY)) as string[]).map(text => JSON.parse(text) as Pending);
-    // What is over is absent, whoever looks; and it is swept by whoever sees it.
+    // What is over is absent for every reader; the first one that sees it sweeps it.
     for (const { key, expires_at } of all) if (expires_at <= now) await this.#kv.call('HDEL', KEY, key);
     return all.filter(({ expires_at }) => expires_at > now).sort((left, right) => (left.created_at < right.created_at ? -1 : 1));
   }
 
-  /** Leaves an approved decision to whoever leads: it has what machines are made with. */
+  /** Leaves an approved decision to the leader: it has what machines are made with. */
   async approve(pending: Pending): Promise<void> {
     await this.#kv.call('HSET', APPROVED, pending.key, JSON.stringify(pending));
   }

@@ -2,7 +2,7 @@ import type { Action } from '../contract/action.ts';
 import type { Manifest } from '../contract/manifest.ts';
 import type { FieldFault } from '../contract/problem.ts';
 
-/** A service that is registered, whoever brought it, and where its life stands. */
+/** A service that is registered, no matter who brought it, and where its life stands. */
 export interface LivingService {
   readonly service: string;
   readonly vertical: string;

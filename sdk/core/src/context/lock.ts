@@ -1,7 +1,7 @@
 export interface LockOptions {
   /** How long it outlives a holder that died; it is renewed while the work runs. Such as `10s`, at least `1s`. */
   readonly ttl: string;
-  /** How long to wait for whoever holds it, such as `30s`; not at all when absent. */
+  /** How long to wait for the holder, such as `30s`; not at all when absent. */
   readonly wait?: string;
 }
 

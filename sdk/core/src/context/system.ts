@@ -4,7 +4,7 @@ export const SYSTEM = {
   envId: '00000000-0000-7000-8000-000000000002',
   consoleAppId: '00000000-0000-7000-8000-000000000003',
   consoleGroupId: '00000000-0000-7000-8000-000000000004',
-  /** Whoever is in it, by itself or through a tenant's group, may enter the console. */
+  /** A person who is in it, directly or through a tenant's group, may enter the console. */
   consoleGroup: 'platform:console:users',
   consoleRoleId: '00000000-0000-7000-8000-000000000005',
   bootstrapMembershipId: '00000000-0000-7000-8000-000000000006',

@@ -18,7 +18,7 @@ export interface KeyDecl {
   readonly file?: string;
 }
 
-/** A key of the use `seeds`: its text, as it is now. Whoever reads it wipes it. */
+/** A key of the use `seeds`: its text, as it is now. Its reader wipes it. */
 export interface KeySeeds {
   read(): Promise<Uint8Array | undefined>;
 }

@@ -4,7 +4,7 @@
  */
 export interface MetricDef {
   readonly kind: 'counter' | 'gauge' | 'histogram';
-  /** What it says, for whoever reads it without this contract. */
+  /** What it says, for a reader without this contract. */
   readonly help: string;
   /** A base unit in the plural, such as `seconds` or `bytes`. */
   readonly unit?: string;

@@ -66,7 +66,7 @@ export class ProblemError extends Error {
     this.type = decl.type ?? `urn:platform:problem:${service}:${this.code}`;
     this.detail = more.detail;
     this.extra = more.extra ?? {};
-    // Whoever is refused for want of a credential is told how to bring one (RFC 9110 15.5.2, G-K-02).
+    // A caller that is refused for want of a credential is told how to bring one (RFC 9110 15.5.2, G-K-02).
     this.headers = { ...(decl.status === 401 ? { 'www-authenticate': CHALLENGE } : {}), ...more.headers };
     this.level = decl.log ?? (decl.status >= 500 ? 'error' : 'info');
   }

@@ -30,7 +30,7 @@ export interface MachineCaller extends CallerBase {
 }
 export type Caller = UserCaller | MachineCaller;
 
-/** Whoever sent a request, with what this very credential permits. */
+/** The sender of a request, with what this very credential permits. */
 export interface Sender {
   readonly caller: Caller;
   permits(action: string): Promise<boolean>;

@@ -12,7 +12,7 @@ export function reply<T>(value: T, options: { status?: number; headers?: Record<
   return { [brand]: true, value, ...options } as Reply<T>;
 }
 
-/** 304: whoever asked has it already. Say the headers a 200 would have said (RFC 9110, 15.4.5). */
+/** 304: the caller has it already. Say the headers a 200 would have said (RFC 9110, 15.4.5). */
 export function notModified(headers: Record<string, string>): Reply<never> {
   return reply(undefined as never, { status: 304, headers });
 }

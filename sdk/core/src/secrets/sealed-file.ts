@@ -64,7 +64,7 @@ function machineKey(dataDir: string): Buffer {
   const path = join(dataDir, 'captain', 'machine.key');
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (!existsSync(path)) {
-    // Written whole beside it and linked: nobody reads half a key, and whoever comes first makes it.
+    // Written whole beside it and linked: nobody reads half a key, and the first process makes it.
     const whole = `${path}.${process.pid}.new`;
     writeFileSync(whole, randomBytes(KEY_BYTES), { mode: 0o600, flush: true });
     try {

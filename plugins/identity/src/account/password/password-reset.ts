@@ -72,7 +72,7 @@ export class PasswordReset {
     const reader = { ...person, locale: person.locale ?? pageLanguage(headers) ?? null };
     await change.commit(realm, reader, hash, { action: 'auth.password.reset' }, async tx => {
       if (!(await steps.use(tx.sql, step))) throw expired();
-      // Whoever holds the link reads the mail of the address.
+      // The holder of the link reads the mail of the address.
       await tx.sql`update users set email_verified = true where user_id = ${person.user_id}`;
     });
     await attempts.succeeded(attempts.account(realm.env_id, person.email));

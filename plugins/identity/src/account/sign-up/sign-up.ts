@@ -37,7 +37,7 @@ export class SignUp {
     this.#parts = parts;
   }
 
-  /** The same answer after the same work, whoever has the address: the password is hashed and the wish written down. */
+  /** The same answer after the same work, no matter who has the address: the password is hashed and the wish written down. */
   async ask(requests: AccountRequests, { body, headers, hostname, ip }: RequestOf<Contract, 'signUp'>) {
     const { attempts, guard, passwords, policy, realms } = this.#parts;
     const realm = await realms.onHost(hostname);
@@ -52,7 +52,7 @@ export class SignUp {
     });
     if (!allowed && !invited) throw this.#ctx.problem('signup_disabled', { detail: 'Ask somebody who is already there to invite you.' });
     passwords.require(body.password, email);
-    // G-K-19: whoever has the address is not told more often than that by mail, from wherever it is signed up with.
+    // G-K-19: the owner of the address is not told more often than that by mail, from wherever it is signed up with.
     const mayMail = await attempts.mayMail('sign_up', account);
     const password_hash = await passwords.hash(body.password);
     const display_name = body.display_name?.trim().replaceAll(/\s+/g, ' ');

@@ -139,7 +139,7 @@ export class AuditVerification {
   }
 
   /**
-   * Chains by environment, for whoever verifies all of them: those that were seen here count, whether the database still has them or not.
+   * Chains by environment, for a verification of all of them: those that were seen here count, whether the database still has them or not.
    */
   async chains({ query, caller }: RequestOf<Contract, 'listAuditChains'>) {
     if (!isTrusted(caller)) throw this.#ctx.problem('platform_admin_required');

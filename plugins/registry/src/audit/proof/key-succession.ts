@@ -43,8 +43,8 @@ export function introduction(
 }
 
 /**
- * The keys, when every one was introduced by the one before it and says so itself; else undefined. Whoever trusts one of them can trust
- * those after it, because it introduced them, and those before it, because it named them when it came into force.
+ * The keys, when every one was introduced by the one before it and says so itself; else undefined. A reader that trusts one of them can
+ * trust those after it, because it introduced them, and those before it, because it named them when it came into force.
  */
 export function succession(entries: readonly KeyEntry[]): readonly KnownKey[] | undefined {
   try {

@@ -25,7 +25,7 @@ export interface ProcessId {
   readonly started: string;
 }
 
-/** One process of a service, as the machine remembers it when whoever started it is gone. */
+/** One process of a service, as the machine remembers it when the process that started it is gone. */
 export interface KnownProcess extends ProcessId {
   readonly service_type: string;
   readonly port: number;
@@ -88,7 +88,7 @@ export interface InstanceRow {
   readonly log_path: string;
 }
 
-/** The shared registry of instances (SUP-072): whoever changes it tells the routers on `captain:changed` (SUP-075). */
+/** The shared registry of instances (SUP-072): a process that changes it tells the routers on `captain:changed` (SUP-075). */
 export interface InstanceRegistry {
   /** Every row of these services, whatever its status. */
   rows(services: readonly string[]): Promise<readonly InstanceRow[]>;
