@@ -18,7 +18,7 @@ import { LiveHub } from './live/live-hub.ts';
 import { LiveSockets } from './live/live-socket.ts';
 import { ServiceProxy } from './proxy/service-proxy.ts';
 import { ProxyRules } from './proxy/proxy-rules.ts';
-import { Reaper } from './reaper.ts';
+import { SessionReaper } from './session-reaper.ts';
 import { Rooms } from './live/rooms.ts';
 import { ServiceEnablement } from './proxy/service-enablement.ts';
 import { SessionEndpoints } from './session/session-endpoints.ts';
@@ -52,7 +52,7 @@ export function servicesOf(ctx: Ctx) {
       declared: Object.values(gateway.base.consumes).flatMap(({ event, family }) => (event === '*' ? [family] : [])),
     }),
   );
-  const reaper = new Reaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds, instances });
+  const reaper = new SessionReaper(ctx, { sessions, hub, sockets, delegated, access, enablement, feeds, instances });
   const signIn = new SignIn(ctx, { apps, issuer, sessions });
   const endpoints = new SessionEndpoints(ctx, { guard, sessions, access, signIn });
   const proxy = new ServiceProxy(ctx, { apps, guard, rules, enablement, upstream, delegations });

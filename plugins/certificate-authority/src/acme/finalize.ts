@@ -5,7 +5,7 @@ import type { CertificateMeta } from '../certificates/certificate-store.ts';
 import type { Ctx } from '../context.ts';
 import { classify } from '../issuance/identifiers.ts';
 import type { Issuance } from '../issuance/issuance.ts';
-import type { Relay } from '../upstream/relay.ts';
+import type { UpstreamRelay } from '../upstream/upstream-relay.ts';
 import type { Account, Accounts } from './accounts.ts';
 import { hashOf, type Order, type Orders } from './orders.ts';
 
@@ -16,7 +16,7 @@ export interface FinalizeParts {
   readonly accounts: Accounts;
   readonly issuance: Issuance;
   readonly announcer: Announcer;
-  readonly relay: Relay | undefined;
+  readonly relay: UpstreamRelay | undefined;
   readonly suffixes: readonly string[];
 }
 

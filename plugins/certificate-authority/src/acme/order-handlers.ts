@@ -6,7 +6,7 @@ import { classify, type Identifier } from '../issuance/identifiers.ts';
 import type { Issuance } from '../issuance/issuance.ts';
 import type { PlatformNames } from '../issuance/platform-names.ts';
 import { Turns } from '../store/turns.ts';
-import type { Relay } from '../upstream/relay.ts';
+import type { UpstreamRelay } from '../upstream/upstream-relay.ts';
 import { type AcmeRequest, type Answer, isPrivateSource, type OfAccount } from './acme-door.ts';
 import type { Finalize } from './finalize.ts';
 import { authorizationBody, challengeBody, challengeUp, orderBody, orderUrl } from './order-view.ts';
@@ -24,7 +24,7 @@ export interface OrderParts {
   readonly finalize: Finalize;
   readonly names: PlatformNames;
   readonly announcer: Announcer;
-  readonly relay: Relay | undefined;
+  readonly relay: UpstreamRelay | undefined;
   readonly suffixes: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { Ctx } from '../context.ts';
 import type { Orders, Order } from '../acme/orders.ts';
 import type { Identifier } from '../issuance/identifiers.ts';
-import type { Relay } from './relay.ts';
+import type { UpstreamRelay } from './upstream-relay.ts';
 
 /** Listeners of the platform order by no account. */
 const OWNER = 'platform';
@@ -18,11 +18,16 @@ const LONGEST_PAUSE_MS = 5_000;
 /** External names of the platform's own listeners: an upstream certificate each, ordered when it is first asked for (C22, G-ACME-08). */
 export class ListenerOrders {
   readonly #ctx: Ctx;
-  readonly #parts: { readonly relay: Relay; readonly orders: Orders; readonly store: CertificateStore; readonly signal: AbortSignal };
+  readonly #parts: {
+    readonly relay: UpstreamRelay;
+    readonly orders: Orders;
+    readonly store: CertificateStore;
+    readonly signal: AbortSignal;
+  };
   readonly #running = new Map<string, Promise<void>>();
   readonly #refused = new BoundedMap<string, number>(1_000);
 
-  constructor(ctx: Ctx, parts: { relay: Relay; orders: Orders; store: CertificateStore; signal: AbortSignal }) {
+  constructor(ctx: Ctx, parts: { relay: UpstreamRelay; orders: Orders; store: CertificateStore; signal: AbortSignal }) {
     this.#ctx = ctx;
     this.#parts = parts;
   }

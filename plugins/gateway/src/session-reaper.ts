@@ -28,7 +28,7 @@ const ROLLUP_CHANNEL = 'stat:rollups:minute';
 const ROLLUP_EVENT = 'platform:stat:traffic:snapshot';
 
 /** Takes back what is no longer true: sessions that ended elsewhere, access that was withdrawn, services that were switched off. */
-export class Reaper {
+export class SessionReaper {
   readonly #ctx: Ctx;
   readonly #parts: Parts;
 

@@ -34,7 +34,7 @@ type Save = (order: Order) => Promise<void>;
  * External orders, carried to the upstream authority by requests of our own: nothing the caller sent is passed on but the names (CA-022).
  * Each step that was reached is kept, so that the same call goes on from there after a failure.
  */
-export class Relay {
+export class UpstreamRelay {
   readonly #ctx: Ctx;
   readonly #parts: RelayParts;
   #underWay = 0;
