@@ -1,4 +1,5 @@
 import { type FieldFault, type Logger, type RegisteredAction, type Static, Type } from '@platform/sdk';
+import { TimedCache } from '../../../base/cache.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { kernelProblem } from '../../../base/kernel-problem.ts';
 import type { Manifest } from '../../../base/manifest.ts';
@@ -35,10 +36,7 @@ export interface RegisteredActionsParts {
   readonly clock: Clock;
   readonly log: Logger;
 }
-interface Picture {
-  readonly actions: ReadonlyMap<string, KnownAction>;
-  readonly at: number;
-}
+type Actions = ReadonlyMap<string, KnownAction>;
 
 const FRESH_MS = 30_000;
 const STALE_MS = 300_000;
@@ -47,51 +45,32 @@ const definition = new Validator(ActionDef);
 /** What services registered for others to call (GWY-029; G-BFF-06). Kept 30 s, and longer only while the registry is away. */
 export class RegisteredActions {
   readonly #parts: RegisteredActionsParts;
-  #known: Picture | undefined;
-  #loading: Promise<Picture> | undefined;
+  readonly #known: TimedCache<Actions>;
 
   constructor(parts: RegisteredActionsParts) {
     this.#parts = parts;
+    this.#known = new TimedCache({ max: 1, ttl: FRESH_MS, stale: { ms: STALE_MS } }, () => parts.clock.now().getTime());
   }
 
   /** Throws `not_ready` while nothing is known. */
   async find(action: string): Promise<KnownAction | undefined> {
-    const known = this.#known;
-    const age = this.#now() - (known?.at ?? 0);
-    if (known && age < FRESH_MS) return known.actions.get(action);
     try {
-      return (await this.#look()).actions.get(action);
+      return (await this.#known.get('', () => this.#load())).get(action);
     } catch (cause) {
-      if (known && age < STALE_MS) return known.actions.get(action);
       throw kernelProblem('not_ready', { cause, detail: 'The actions are not known yet. Try again in a moment.' });
     }
   }
 
   /** A service came, or says something else: what is being read now may not have it. */
   forget(): void {
-    this.#known = undefined;
-    this.#loading = undefined;
+    this.#known.forget();
   }
 
-  #look(): Promise<Picture> {
-    if (this.#loading) return this.#loading;
-    const loading = this.#load()
-      .then(picture => {
-        if (this.#loading === loading) this.#known = picture;
-        return picture;
-      })
-      .finally(() => {
-        if (this.#loading === loading) this.#loading = undefined;
-      });
-    this.#loading = loading;
-    return loading;
-  }
-
-  async #load(): Promise<Picture> {
+  async #load(): Promise<Actions> {
     const actions = new Map<string, KnownAction>();
     for (const { service, vertical, actions: given } of await this.#parts.read())
       for (const def of given) this.#add(actions, def, { service, vertical });
-    return { actions, at: this.#now() };
+    return actions;
   }
 
   /**
@@ -108,9 +87,5 @@ export class RegisteredActions {
     } catch (error) {
       this.#parts.log.warn({ vertical, registered_by: service, err: error }, 'a registered action is left out');
     }
-  }
-
-  #now(): number {
-    return this.#parts.clock.now().getTime();
   }
 }
