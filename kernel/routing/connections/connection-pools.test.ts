@@ -44,7 +44,7 @@ describe('F-16 F-17 the connections of a caller', () => {
   test('F-16 whoever finds every connection in use is told so, and when one is lost the next takes its place', async () => {
     const held: TLSSocket[] = [];
     const { port } = await backend((socket, request) => (request.includes('/held') ? void held.push(socket) : void socket.write(OK)));
-    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 1_000 });
     const first = codeOf(pools.request(ground.caller, 'probe', { ...get, method: 'POST', path: '/held' }));
     await expect.poll(() => held.length).toBe(1);
     expect(await codeOf(pools.request(ground.caller, 'probe', get))).toBe('no_backend');
@@ -97,7 +97,7 @@ describe('F-16 F-17 the connections of a caller', () => {
 
   test('F-17 long polls, streams and streamed bodies leave the one ordinary connection to others', async () => {
     const { port, seen } = await backend((socket, request) => (request.includes('/held') ? undefined : void socket.write(OK)));
-    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 1_000 });
     const gone = new AbortController();
     const { fetch } = pools.facade(() => ground.caller);
     const lasting = [
@@ -124,7 +124,7 @@ describe('F-16 F-17 the connections of a caller', () => {
 
   test('F-17 an answer that nobody reads gives its connection back', async () => {
     const { port } = await backend(socket => socket.write(OK));
-    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 1_000 });
     for (let turn = 0; turn < 5; turn++) expect((await pools.request(ground.caller, 'probe', get)).statusCode).toBe(200);
   });
 });
