@@ -7,7 +7,7 @@ import { Upkeep } from './delivery/upkeep.ts';
 import { GatewayTests } from './gateways/gateway-tests.ts';
 import { ChosenGateways } from './gateways/chosen-gateways.ts';
 import { Gateways } from './gateways/gateways.ts';
-import { Inbox } from './messages/inbox.ts';
+import { PersonalInbox } from './messages/personal-inbox.ts';
 import { Intake } from './messages/intake.ts';
 import { MessageLog } from './messages/message-log.ts';
 import { ViewRelay } from './messages/view-relay.ts';
@@ -43,7 +43,7 @@ export function servicesOf(ctx: Ctx) {
     gateways,
     tests,
     intake: new Intake(ctx),
-    inbox: new Inbox(ctx),
+    inbox: new PersonalInbox(ctx),
     log: new MessageLog(ctx, words),
     relay: new ViewRelay(ctx, { words, tenants, preferences }),
     dispatcher: new Dispatcher(ctx, { words, tenants, adapters, chosen, devices: new Devices(ctx), mailbox, suppressions, unsubscribe }),

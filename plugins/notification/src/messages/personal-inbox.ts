@@ -12,7 +12,7 @@ interface Owner {
 const READ_AT_ONCE = 10_000;
 
 /** The inbox of the caller. */
-export class Inbox {
+export class PersonalInbox {
   readonly #ctx: Ctx;
 
   constructor(ctx: Ctx) {
