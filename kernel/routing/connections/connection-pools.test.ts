@@ -44,7 +44,7 @@ describe('F-16 F-17 the connections of a caller', () => {
   test('F-16 whoever finds every connection in use is told so, and when one is lost the next takes its place', async () => {
     const held: TLSSocket[] = [];
     const { port } = await backend((socket, request) => (request.includes('/held') ? void held.push(socket) : void socket.write(OK)));
-    const { pools } = poolsTo([port], { connections: 1, waitMs: 1_000 });
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 200 });
     const first = codeOf(pools.request(ground.caller, 'probe', { ...get, method: 'POST', path: '/held' }));
     await expect.poll(() => held.length).toBe(1);
     expect(await codeOf(pools.request(ground.caller, 'probe', get))).toBe('no_backend');
