@@ -44,14 +44,16 @@ describe('F-16 F-17 the connections of a caller', () => {
   test('F-16 whoever finds every connection in use is told so, and when one is lost the next takes its place', async () => {
     const held: TLSSocket[] = [];
     const { port } = await backend((socket, request) => (request.includes('/held') ? void held.push(socket) : void socket.write(OK)));
-    const { pools } = poolsTo([port], { connections: 1, waitMs: 200 });
+    const { pools } = poolsTo([port], { connections: 1, waitMs: 100 });
     const first = codeOf(pools.request(ground.caller, 'probe', { ...get, method: 'POST', path: '/held' }));
     await expect.poll(() => held.length).toBe(1);
     expect(await codeOf(pools.request(ground.caller, 'probe', get))).toBe('no_backend');
     held[0]?.destroy();
     expect(await first).toBe('backend_unreachable');
-    expect(await codeOf(pools.request(ground.caller, 'probe', get))).toBe('ok');
     expect(pools.figures).toMatchObject({ backend_lost_total: 1, backend_refused_total: 1 });
+    // A handshake may take a slow machine longer than the wait of this pool.
+    await expect.poll(() => codeOf(pools.request(ground.caller, 'probe', get))).toBe('ok');
+    expect(pools.figures).toMatchObject({ backend_lost_total: 1 });
     expect(ground.said).toContainEqual(expect.objectContaining({ pool: expect.stringContaining('caller probe'), refused: 1 }));
   });
 
