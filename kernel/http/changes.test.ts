@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { as } from '@platform/testing';
 import { describe, expect, test } from 'vitest';
 import { newId } from '../base/ids.ts';
@@ -79,6 +80,24 @@ describe('an Idempotency-Key of somebody whom the kernel has not asked', () => {
       headers: { 'idempotency-key': key, ...(cookie ? { cookie } : {}) },
       body: path === '/v1/drop' ? JSON.stringify({ text }) : text,
     });
+
+  test('is kept so that nobody who reads the table can try what the body held', async () => {
+    await drop('/v1/drop', 'a password', 'hidden-1');
+    await drop('/v1/raw-drop', 'a password', 'hidden-2');
+    const sql = await asked.host.sql();
+    const rows = await sql<{ key: string; fingerprint: Uint8Array }[]>`
+      select key, fingerprint from idempotent_answers where caller like 'anonymous:%'`;
+    expect(rows.length).toBeGreaterThanOrEqual(2);
+    expect(rows.filter(({ key }) => !key.startsWith('sha256:'))).toEqual([]);
+    const plain = createHash('sha256')
+      .update(JSON.stringify(['drop', {}, {}, { text: 'a password' }, undefined]))
+      .digest('hex');
+    const named = createHash('sha256')
+      .update(JSON.stringify(['probe.drop', {}, {}, { text: 'a password' }, undefined]))
+      .digest('hex');
+    const kept = rows.map(({ fingerprint }) => Buffer.from(fingerprint).toString('hex'));
+    expect(kept.filter(hash => hash === plain || hash === named)).toEqual([]);
+  });
 
   test.each(['/v1/drop', '/v1/raw-drop'])('G-K-03 holds for the same request, and for the same cookie (%s)', async path => {
     const key = `anonymous${path}`;

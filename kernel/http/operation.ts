@@ -153,7 +153,9 @@ export class Operation {
     const { answers } = this.#host;
     const { idempotency = 'kernel' } = this.route.options;
     const isKept = method === 'POST' && (idempotency === 'kernel' || idempotency === 'secret');
-    const keyed = answers && isKept ? keyedRequest(this.name, request, idempotency === 'kernel') : undefined;
+    // Passwords come to doors of their own, and before anybody is known.
+    const hidden = request.caller === undefined || this.route.door === 'raw';
+    const keyed = answers && isKept ? keyedRequest(this.name, request, { kept: idempotency === 'kernel', hidden }) : undefined;
     if (!answers || !keyed) return work();
     const scope = currentScope();
     if (scope) scope.keyed = keyed.request;

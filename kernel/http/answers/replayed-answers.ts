@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import type { Request } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Sql } from '../../storage/schema/sql.ts';
@@ -31,26 +31,33 @@ export interface Keyed {
   readonly kept: boolean;
 }
 
-/** The key of a request, `undefined` when it has none. */
-export function keyedRequest(operation: string, request: Request, kept: boolean): Keyed | undefined {
+/**
+ * The key of a request, `undefined` when it has none. `hidden`: its body may hold a password. Then the key is kept as a hash, and the hash
+ * of the request is made with it: whoever reads the table cannot try passwords on it.
+ */
+export function keyedRequest(
+  operation: string,
+  request: Request,
+  { kept, hidden }: { readonly kept: boolean; readonly hidden: boolean },
+): Keyed | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (!KEY.test(key)) throw kernelProblem('malformed', { detail: 'Idempotency-Key has 1 to 255 visible ASCII characters.' });
   const { params, query, body, targetEnvId } = request;
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([operation, params, query, body, targetEnvId]))
-    .digest();
-  return { request: { caller: whoseKey(request, fingerprint), key, marked: false }, fingerprint, kept };
+  const hashOf = (text: string) => (hidden ? createHmac('sha256', key) : createHash('sha256')).update(text).digest();
+  const fingerprint = hashOf(JSON.stringify([operation, params, query, body, targetEnvId]));
+  const known = hidden ? `sha256:${createHash('sha256').update(key).digest('base64url')}` : key;
+  return { request: { caller: whoseKey(request, fingerprint, hashOf), key: known, marked: false }, fingerprint, kept };
 }
 
 /**
  * Whose key it is. Of whom the kernel has not asked who he is, what he shows makes him the same again: a cookie, a credential, a
  * certificate. Of somebody who shows nothing only the very same request is.
  */
-function whoseKey({ caller, headers, peer }: Request, fingerprint: Buffer): string {
+function whoseKey({ caller, headers, peer }: Request, fingerprint: Buffer, hashOf: (text: string) => Buffer): string {
   if (caller) return `${caller.kind}:${caller.userId ?? caller.subject}`;
   const shown = [headers['cookie'], headers['authorization'], peer?.workload];
-  const sameness = shown.some(Boolean) ? createHash('sha256').update(JSON.stringify(shown)).digest() : fingerprint;
+  const sameness = shown.some(Boolean) ? hashOf(JSON.stringify(shown)) : fingerprint;
   return `anonymous:${sameness.toString('base64url')}`;
 }
 
