@@ -1,6 +1,7 @@
 /** The test kit: the real kernel around one plugin. */
 export { BackendServer } from './servers/backend-server.ts';
-export { cacheOn } from './cache-on.ts';
+export { cacheOn } from './context/cache-on.ts';
+export { platformNames } from './context/platform-names.ts';
 export { boot, type BootedHost } from './boot.ts';
 export type { BootOptions, Stubs } from './boot-options.ts';
 export type { DoorRequest } from './calls/door-request.ts';

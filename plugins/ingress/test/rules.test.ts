@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { CacheOptions } from '@platform/sdk';
 import { describe, expect, test } from 'vitest';
-import { TimedCache, ManualClock } from '@platform/testing';
+import { ManualClock, platformNames, TimedCache } from '@platform/testing';
 import { HostMappings, type Mapping } from '../src/host-mappings.ts';
 import { backendHeaders, correlationOf, refusalOf } from '../src/request-headers.ts';
 
@@ -124,7 +124,7 @@ describe('refusals', () => {
 describe('host mappings', () => {
   const mappings = (resolve: (host: string) => Promise<object>) =>
     new HostMappings({
-      platform: { domain: 'localhost' },
+      platform: platformNames('localhost'),
       clock: new ManualClock(),
       cache: (options: CacheOptions<unknown>) => new TimedCache(options, () => Date.now()),
       catalog: {
