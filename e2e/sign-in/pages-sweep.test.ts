@@ -116,13 +116,13 @@ describe('every hosted page, in both themes, narrow and wide, from left to right
     await page.locator('#email').fill(EMAIL);
     await page.locator('#password').fill(PASSWORD);
     await page.locator('[type=submit]').click();
-    await page.waitForURL('**/account');
+    await page.waitForURL(url => url.pathname === '/account');
     const other = await open();
     await other.goto(auth('/sign-in?return_to=/account'));
     await other.locator('#email').fill(EMAIL);
     await other.locator('#password').fill(PASSWORD);
     await other.locator('[type=submit]').click();
-    await other.waitForURL('**/account');
+    await other.waitForURL(url => url.pathname === '/account');
     for (const locale of ['en', 'ar', 'de'] as const) {
       await page.goto(application.authorizeUrl({ ui_locales: locale, prompt: 'consent' }));
       await loaded(page);
