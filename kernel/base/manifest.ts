@@ -1,5 +1,4 @@
-import { Type } from '@platform/sdk';
-import type { AnyContract, Manifest } from '@platform/sdk';
+import { type AnyContract, type Manifest, Type } from '@platform/sdk';
 
 export type { Manifest } from '@platform/sdk';
 

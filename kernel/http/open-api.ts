@@ -1,7 +1,6 @@
-import { type AnyRoute, ERROR_FORMS, type ProblemDecl } from '@platform/sdk';
+import { type AnyRoute, ERROR_FORMS, gateActions, type ProblemDecl } from '@platform/sdk';
 import { KERNEL_PROBLEMS } from '../base/kernel-problem.ts';
 import type { Manifest } from '../base/manifest.ts';
-import { gateActions } from '@platform/sdk';
 
 const COMMON = ['validation_failed', 'unauthenticated', 'policy_denied'] as const;
 const VERSIONED = ['precondition_failed'] as const;

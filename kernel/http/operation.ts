@@ -153,7 +153,7 @@ export class Operation {
     const { answers } = this.#host;
     const { idempotency = 'kernel' } = this.route.options;
     const isKept = method === 'POST' && (idempotency === 'kernel' || idempotency === 'secret');
-    // Passwords come to doors of their own, and before anybody is known.
+    // A body with a password comes to a raw door, or from a sender whom the gate does not know yet.
     const hidden = request.caller === undefined || this.route.door === 'raw';
     const keyed = answers && isKept ? keyedRequest(this.name, request, { kept: idempotency === 'kernel', hidden }) : undefined;
     if (!answers || !keyed) return work();

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { KeyValue, Lock, Logger } from '@platform/sdk';
-import { milliseconds } from '@platform/sdk';
+import { type KeyValue, type Lock, type Logger, milliseconds } from '@platform/sdk';
 import { newId } from '../base/ids.ts';
 
 const LOOK_MS = 50;

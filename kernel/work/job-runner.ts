@@ -1,6 +1,5 @@
-import type { JobDef, Logger } from '@platform/sdk';
+import { type JobDef, type Logger, milliseconds } from '@platform/sdk';
 import type { Cron } from 'croner';
-import { milliseconds } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import { newId } from '../base/ids.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isUnavailable, type LeftTask } from '@platform/sdk';
-import { milliseconds } from '@platform/sdk';
+import { isUnavailable, type LeftTask, milliseconds } from '@platform/sdk';
 import { busyLanes, byLane, type Room, roomsOf } from './task-rooms.ts';
 import { type TakenTask, TaskStore } from './task-store.ts';
 import { GRACE_MS, TaskTry, type TaskTryParts, type TaskWorkParts } from './task-try.ts';

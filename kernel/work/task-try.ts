@@ -1,5 +1,4 @@
-import { isProblem, type Logger, type TaskDef, type TaskRun } from '@platform/sdk';
-import { milliseconds } from '@platform/sdk';
+import { isProblem, type Logger, milliseconds, type TaskDef, type TaskRun } from '@platform/sdk';
 import type { Clock } from '../base/clock.ts';
 import type { PostgresPool } from '../storage/postgres/postgres-pool.ts';
 import { inScope } from '../telemetry/request-scope.ts';

@@ -1,5 +1,4 @@
-import type { Manifest } from '@platform/sdk';
-import { wireNameOf } from '@platform/sdk';
+import { type Manifest, wireNameOf } from '@platform/sdk';
 import type { AddFinding } from './finding.ts';
 
 const NAME = /^[a-z][a-z0-9_]{0,62}$/;

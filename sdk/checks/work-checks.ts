@@ -1,6 +1,4 @@
-import type { JobDef } from '@platform/sdk';
-import { milliseconds } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import { type JobDef, type Manifest, milliseconds } from '@platform/sdk';
 import { cronOf } from './cron.ts';
 import type { AddFinding } from './finding.ts';
 

@@ -1,8 +1,7 @@
-import { type AnyRoute, type Caller, get, post, type Request, reply, Type } from '@platform/sdk';
+import { type AnyRoute, type Caller, gateActions, get, post, reply, type Request, Type } from '@platform/sdk';
 import { kernelProblem } from '../../base/kernel-problem.ts';
 import type { Manifest } from '../../base/manifest.ts';
 import { openApi } from '../../http/open-api.ts';
-import { gateActions } from '@platform/sdk';
 import { pageDefinition } from '../../http/pages/page-definition.ts';
 import { gatesOfPage, pageGates } from '../../http/pages/page-resources.ts';
 import type { MountedRoute, RouteHandler } from '../../http/service-app.ts';

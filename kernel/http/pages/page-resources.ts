@@ -1,6 +1,5 @@
-import type { AnyRoute, PageDecl, RowAction } from '@platform/sdk';
+import { type AnyRoute, gateActions, type PageDecl, type RowAction } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import { gateActions } from '@platform/sdk';
 
 /** One further path of a route, for page data: `{id}` of the path becomes the route's own parameter. */
 export interface PageResource {

@@ -1,5 +1,4 @@
-import { type AnyRoute, type ProblemDecl, ProblemError, type Request, Type } from '@platform/sdk';
-import { milliseconds } from '@platform/sdk';
+import { type AnyRoute, milliseconds, type ProblemDecl, ProblemError, type Request, Type } from '@platform/sdk';
 import { kernelProblem, type KernelProblemCode } from '../../base/kernel-problem.ts';
 import type { BodyBounds } from '../doors/request-body.ts';
 import type { Incoming } from '../operation-call.ts';

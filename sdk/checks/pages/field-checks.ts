@@ -1,5 +1,4 @@
-import { FIELD_TYPES } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import { FIELD_TYPES, type Manifest } from '@platform/sdk';
 import { type AnswerSchema, itemOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
 

@@ -1,5 +1,4 @@
-import { type RowAction, TONES } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import { type Manifest, type RowAction, TONES } from '@platform/sdk';
 import { type AnswerSchema, memberAt, membersOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
 import { namedIn, type PagePart, parametersOf, requireMember, requireNamed, requireOneOf, type Shown } from './page-part.ts';

@@ -1,5 +1,4 @@
-import { ICONS, PAGE_SCOPES, type PageDecl } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import { ICONS, type Manifest, PAGE_SCOPES, type PageDecl } from '@platform/sdk';
 import type { AddFinding } from '../finding.ts';
 import { checkLinks } from './page-link-checks.ts';
 import { type PagePart, parametersOf, requireOneOf } from './page-part.ts';

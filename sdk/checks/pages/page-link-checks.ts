@@ -1,5 +1,4 @@
-import type { ColumnDecl, LinkDecl, Manifest } from '@platform/sdk';
-import { recordParameter } from '@platform/sdk';
+import { type ColumnDecl, type LinkDecl, type Manifest, recordParameter } from '@platform/sdk';
 import type { AddFinding } from '../finding.ts';
 import { actionsOf } from './page-action-checks.ts';
 import { type PagePart, parametersOf, requireNamed } from './page-part.ts';

@@ -1,5 +1,4 @@
-import { CHARTS, type ColumnDecl, FORMATS, TONES } from '@platform/sdk';
-import type { Manifest } from '@platform/sdk';
+import { CHARTS, type ColumnDecl, FORMATS, type Manifest, TONES } from '@platform/sdk';
 import { type AnswerSchema, itemOf } from './answer-members.ts';
 import type { AddFinding } from '../finding.ts';
 import { actionsOf, checkActions } from './page-action-checks.ts';

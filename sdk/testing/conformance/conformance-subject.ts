@@ -1,5 +1,4 @@
-import type { AnyContract, AnyRoute } from '@platform/sdk';
-import { gateActions } from '@platform/sdk';
+import { type AnyContract, type AnyRoute, gateActions } from '@platform/sdk';
 import { boot, type BootedHost } from '../boot.ts';
 import type { BootOptions } from '../boot-options.ts';
 import { sampleOf } from './sample.ts';

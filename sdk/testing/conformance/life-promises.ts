@@ -1,5 +1,4 @@
-import type { AnyContract } from '@platform/sdk';
-import { gateActions } from '@platform/sdk';
+import { type AnyContract, gateActions } from '@platform/sdk';
 import { pageDefinition } from '@platform/kernel/http/pages/page-definition';
 import { expect, test } from 'vitest';
 import type { BootedHost } from '../boot.ts';

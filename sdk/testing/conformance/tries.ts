@@ -1,5 +1,4 @@
-import type { AnyRoute } from '@platform/sdk';
-import { gateActions } from '@platform/sdk';
+import { type AnyRoute, gateActions } from '@platform/sdk';
 import { as, type Persona } from '../persona.ts';
 import { type ConformanceSubject, sample, sampleParams } from './conformance-subject.ts';
 import { NoSample, sampleOf } from './sample.ts';
