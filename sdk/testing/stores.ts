@@ -31,7 +31,7 @@ export async function openTestStores(options: { preferKeyValue?: 'wasm' | 'path'
   if (open.size === 0) for (const signal of SIGNALS) process.on(signal, end);
   open.add(owned);
   owned.defer(() => {
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
     open.delete(owned);
     if (open.size === 0) for (const signal of SIGNALS) process.off(signal, end);
   });

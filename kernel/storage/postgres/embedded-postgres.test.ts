@@ -13,7 +13,7 @@ import { killedLauncher } from '../fixtures/killed-launcher.ts';
 import { TestAuthority } from '../fixtures/test-authority.ts';
 import { TestCluster } from '../fixtures/test-cluster.ts';
 import { driver } from './postgres-driver.ts';
-import { isAlive, recordOf } from '../process-record.ts';
+import { isAlive, readRecord, recordOf } from '../process-record.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
 
@@ -198,18 +198,18 @@ test.skipIf(process.getuid?.() !== 0)(
 
 test('a start that is called off leaves no process', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const { promise: began, resolve } = Promise.withResolvers<void>();
   const abort = new AbortController();
-  const starting = startEmbeddedPostgres({
-    dataDir,
-    tls: await cluster.authority.leaf('postgres'),
-    progress: () => resolve(),
-    signal: abort.signal,
-  });
-  await began;
+  const starting = startEmbeddedPostgres({ dataDir, tls: await cluster.authority.leaf('postgres'), signal: abort.signal });
+  starting.catch(() => undefined);
+  const staging = () => readdirSync(dataDir).find(name => name.startsWith('pg-init-')) ?? '';
+  // By then the server that initdb runs writes the first tables.
+  await eventually(() => existsSync(join(dataDir, staging(), 'base', '1'))).toBe(true);
+  const maker = readRecord(join(dataDir, 'run', 'pg.json.init'));
   abort.abort();
   await expect(starting).rejects.toThrow(/abort/i);
-  expect(existsSync(join(dataDir, 'pg'))).toBe(false);
+  expect(maker && isAlive(maker)).toBe(false);
+  expect(readdirSync(dataDir).filter(name => name.startsWith('pg'))).toEqual([]);
+  expect(readdirSync(join(dataDir, 'run'))).toEqual([]);
   rmSync(dataDir, { recursive: true });
 });
 

@@ -41,42 +41,54 @@ export async function sweepStaging({ root, record }: PostgresCluster): Promise<v
 }
 
 /** A cluster is made beside its place and moved there when it is whole, so that a crash leaves none or all of it. */
-export async function initialise({ root, home, record, binaries, account, progress, signal }: PostgresCluster): Promise<void> {
+export async function initialise(cluster: PostgresCluster): Promise<void> {
+  const { root, home, record, account, progress, signal } = cluster;
   progress('Creating the database cluster');
   const staging = join(root, `${STAGING}${randomBytes(4).toString('hex')}`);
   privateDirectory(staging, account);
   try {
-    const args = [
-      '-D',
-      staging,
-      '-U',
-      'postgres',
-      '--encoding=UTF8',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--locale=C',
-      '--auth=reject',
-      '--no-instructions',
-    ];
-    const [program, ...rest] = [...account.prefix, binaries.initdb, ...args];
-    const child = spawn(program as string, rest, {
-      ...account.spawn,
-      cwd: '/',
-      env: DATABASE_ENVIRONMENT,
-      stdio: ['ignore', 'ignore', 'pipe'],
-      ...(signal && { signal }),
-    });
-    if (child.pid !== undefined) writeRecord(`${record}.init`, recordOf(child.pid));
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)));
-    const code = await new Promise((done, failed) => child.once('error', failed).once('close', done));
-    if (code !== 0) throw new StorageError('initdb_failed', `initdb ended with ${String(code)}: ${said.trim()}`);
+    await runInitdb(cluster, staging);
+    signal?.throwIfAborted();
     appendFileSync(join(staging, 'postgresql.conf'), "\ninclude_if_exists = 'platform.conf'\n");
     renameSync(staging, home);
-    rmSync(`${record}.init`, { force: true });
   } catch (error) {
     rmSync(staging, { recursive: true, force: true });
     throw error;
+  } finally {
+    rmSync(`${record}.init`, { force: true });
+  }
+}
+
+/** Returns when nobody writes in `staging` any more, also when it is called off: initdb and the servers it runs are one process group. */
+async function runInitdb({ record, binaries, account, signal }: PostgresCluster, staging: string): Promise<void> {
+  const args = ['-D', staging, '-U', 'postgres', '--encoding=UTF8', '--locale=C', '--auth=reject', '--no-instructions'];
+  const [program, ...rest] = [...account.prefix, binaries.initdb, ...args, '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+  signal?.throwIfAborted();
+  const child = spawn(program as string, rest, {
+    ...account.spawn,
+    cwd: '/',
+    env: DATABASE_ENVIRONMENT,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  const end = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+    } catch (error) {
+      // It has ended by itself, and `close` is on its way.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  };
+  signal?.addEventListener('abort', end, { once: true });
+  try {
+    if (child.pid !== undefined) writeRecord(`${record}.init`, recordOf(child.pid));
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4_000)));
+    // The pipe is closed by the last process that has it, which may be a child of the child.
+    const code = await new Promise((done, failed) => child.once('error', failed).once('close', done));
+    if (code !== 0 && !signal?.aborted) throw new StorageError('initdb_failed', `initdb ended with ${String(code)}: ${said.trim()}`);
+  } finally {
+    signal?.removeEventListener('abort', end);
   }
 }
 
