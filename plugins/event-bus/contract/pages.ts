@@ -26,6 +26,7 @@ export const pages = {
     nav: 2,
     source: 'listStreams',
     key: 'stream_family',
+    sort: ['stream_family', 'length', 'groups'],
     empty: 'No event has been published into this environment yet.',
     columns: [
       { field: 'stream_family', label: 'Family', as: 'code' },

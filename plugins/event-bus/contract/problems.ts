@@ -20,6 +20,7 @@ export const problems = {
   schedule_delivered: { status: 409, title: 'The delayed event was delivered already', retry: 'never' },
   key_published: { status: 409, title: 'An event was published under this key already', retry: 'never' },
   bad_schema: { status: 400, title: 'The schema of an event cannot be used', retry: 'never' },
+  too_many_streams: { status: 400, title: 'Too many streams to sort by size', retry: 'never' },
   rate_limited: { status: 429, title: 'Too many events for this environment', retry: 'later' },
   inbox_failed: { status: 500, title: 'The event could not be stored', retry: 'later', log: 'error' },
   append_failed: { status: 500, title: 'The event is stored, and could not be appended yet', retry: 'later', log: 'warn' },

@@ -55,6 +55,39 @@ test('BUS-051: streams are listed page by page, by scans of a hundred, with thei
   });
 });
 
+test('BUS-051: streams are sorted by name and by how much they hold, either way, page after page', async () => {
+  const env = newEnv();
+  const sizes = { zoo: 1, app: 2, mid: 2, big: 3, two: 1 };
+  for (const [stream_family, count] of Object.entries(sizes))
+    for (let n = 0; n < count; n++) await bus.produce(shop, env, n, { stream_family });
+  for (const stream_family of ['mid', 'zoo']) await bus.consume(mail, { env_id: env, stream_family });
+  type Listed = { items: { stream_family: string }[]; next_cursor: string | null };
+  const page = async (query: object) =>
+    (await bus.call('listStreams', shop, { query: { env_id: env, limit: 2, ...query } as never })).value as Listed;
+  const listed = async (sort: string, order: string) => {
+    const names: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const found: Listed = await page({ sort, order, ...(cursor ? { cursor } : {}) });
+      names.push(...found.items.map(({ stream_family }) => stream_family));
+      cursor = found.next_cursor;
+    }
+    return names;
+  };
+  const orders = {
+    stream_family: ['app', 'big', 'mid', 'two', 'zoo'],
+    // Streams that hold as much come by name.
+    length: ['two', 'zoo', 'app', 'mid', 'big'],
+    groups: ['app', 'big', 'two', 'mid', 'zoo'],
+  };
+  for (const [sort, names] of Object.entries(orders))
+    expect([sort, await listed(sort, 'asc'), await listed(sort, 'desc')]).toEqual([sort, names, names.toReversed()]);
+  const { next_cursor: cursor } = await page({ sort: 'length' });
+  for (const other of [{ sort: 'length', order: 'desc' }, { sort: 'groups' }, {}])
+    expect(await refusal(page({ ...other, cursor }))).toMatchObject({ code: 'invalid_cursor', status: 400 });
+  for (const unknown of [{ sort: 'last_id' }, { sort: 'length', order: 'up' }])
+    expect(await refusal(page(unknown))).toMatchObject({ code: 'validation_failed', status: 400 });
+});
+
 test('BUS-052: the lag of each group', async () => {
   const env = newEnv();
   for (const n of [1, 2, 3]) await bus.produce(shop, env, n);
@@ -84,4 +117,24 @@ test('BUS-053 BUS-056 BUS-057: metrics and the data of the pages, which need a t
   expect((await read('/v1/admin/streams')).status).toBe(400);
   for (const page of ['overview', 'streams', 'consumers', 'metrics', 'dlq', 'policy'])
     expect((await read(`/v1/admin/ui/${page}`)).body).toMatchObject({ page, sections: expect.arrayContaining([expect.any(Object)]) });
+});
+
+test('streams of an environment that has more than a thousand are listed by name alone', async () => {
+  const env = newEnv();
+  const { client } = bus.store;
+  const families = Array.from({ length: 1_001 }, (_, n) => `many-${String(n).padStart(4, '0')}`);
+  await client.sadd('bus:families', ...families);
+  const appends = client.pipeline();
+  for (const family of families) appends.xadd(`bus:{${env}}:${family}`, '*', 'n', '1');
+  await appends.exec();
+  const page = async (query: object) =>
+    (await bus.call('listStreams', shop, { query: { env_id: env, limit: 1, ...query } as never })).value;
+  expect(await page({ sort: 'stream_family', order: 'desc' })).toMatchObject({ items: [{ stream_family: 'many-1000' }] });
+  for (const sort of ['length', 'groups'])
+    expect(await refusal(page({ sort }))).toMatchObject({
+      code: 'too_many_streams',
+      status: 400,
+      detail: expect.stringContaining('by stream_family'),
+    });
+  await client.srem('bus:families', ...families);
 });

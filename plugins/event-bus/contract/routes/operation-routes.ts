@@ -1,4 +1,4 @@
-import { get, Id, Page, PageQuery, put, ServiceId, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, put, ServiceId, SortQuery, Type } from '@platform/sdk/contract';
 import { EventContract, EventContractKept } from '../schema/event-contract.ts';
 import { GroupRow, Lag, Metrics, Overview, StreamRow } from '../schema/operation.ts';
 
@@ -11,9 +11,9 @@ export const operationRoutes = {
   listStreams: get('/v1/streams', {
     summary: 'Streams of an environment',
     gate: anyone,
-    query: { ...envQuery, ...PageQuery },
+    query: { ...envQuery, ...SortQuery('stream_family', 'length', 'groups'), ...PageQuery },
     returns: Page(StreamRow),
-    problems: where,
+    problems: [...where, 'too_many_streams'],
   }),
   streamLag: get('/v1/streams/{family}/lag', {
     params: { family: Type.String({ maxLength: 64 }) },

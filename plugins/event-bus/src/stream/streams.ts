@@ -1,4 +1,4 @@
-import type { RequestOf } from '@platform/sdk';
+import { type PagePart, type RequestOf, sorted } from '@platform/sdk';
 import type { eventBus } from '../../contract/index.ts';
 import type { GroupLag, GroupRow, StreamRow } from '../../contract/schema/operation.ts';
 import { environmentOf, type EventBusContext, familyOf } from '../context.ts';
@@ -12,6 +12,11 @@ const NAMES_PER_SCAN = 100;
 const SCANS = 1_000;
 const STREAMS_PER_ROUND = 100;
 const MOST_STREAMS = 1_000;
+/** What streams are listed by. Their names are looked for; a size is known of a stream that was asked for alone. */
+const ORDERS = { stream_family: ['stream_family', 'text'], length: ['length', 'number'], groups: ['groups', 'number'] } as const;
+type Size = 'length' | 'groups';
+/** A size, and the name that says which comes first of two that are as large. */
+type SizeKey = readonly [size: number, family: string];
 
 /** What operators see: streams, groups and how far they are behind, depths of the queues. */
 export class Streams {
@@ -32,8 +37,14 @@ export class Streams {
   async list(request: RequestOf<typeof eventBus, 'listStreams'>): Promise<{ items: StreamRow[]; next_cursor: string | null }> {
     const { env_id, ...query } = request.query;
     const env = environmentOf(this.#ctx, request, env_id);
-    const spec = { list: `streams ${env}`, order: { stream_family: 'text' }, ascending: true } as const;
-    return this.#ctx.page(query, spec, ({ after: [after = ''] = [], limit }) => this.#rowsOf(env, String(after), limit));
+    const spec = sorted({ list: `streams ${env}`, order: { stream_family: 'text' }, ascending: true }, query, ORDERS);
+    const { ascending = false } = spec;
+    const { sort: by } = query;
+    return this.#ctx.page(query, spec, ({ after, limit }) =>
+      by === 'length' || by === 'groups'
+        ? this.#rowsBySize(env, by, { ascending, after, limit })
+        : this.#rowsOf(env, limit, { ascending, after: after?.[0] }),
+    );
   }
 
   async lag(request: RequestOf<typeof eventBus, 'streamLag'>): Promise<{ stream: string; groups: GroupLag[] }> {
@@ -42,7 +53,7 @@ export class Streams {
   }
 
   async listGroups(request: RequestOf<typeof eventBus, 'listGroups'>): Promise<{ items: GroupRow[] }> {
-    const rows = await this.#rowsOf(environmentOf(this.#ctx, request, request.query.env_id), '', MOST_STREAMS);
+    const rows = await this.#rowsOf(environmentOf(this.#ctx, request, request.query.env_id), MOST_STREAMS);
     const items = await Promise.all(
       rows.map(async ({ env_id, stream_family }) =>
         (await this.#groups({ env: env_id, family: stream_family })).map(group => ({
@@ -57,7 +68,7 @@ export class Streams {
 
   async overview(request: RequestOf<typeof eventBus, 'overview'>) {
     const env = environmentOf(this.#ctx, request, request.query.env_id);
-    const rows = await this.#rowsOf(env, '', MOST_STREAMS);
+    const rows = await this.#rowsOf(env, MOST_STREAMS);
     const [groups, retries, delayed, dead_letters] = await Promise.all([
       Promise.all(rows.map(({ stream_family: family }) => this.#groups({ env, family }))),
       this.#ctx.kv.call('ZCARD', retryKey(env)),
@@ -85,23 +96,51 @@ export class Streams {
   }
 
   /**
-   * Streams of an environment after a family, in the order of their names. Families are read by cursor, a hundred at a time: never a
-   * listing that blocks the store, and nothing of other tenants is gone through.
+   * Streams of an environment behind a family, in the order of their names, either way. Families are read by cursor, a hundred at a time:
+   * never a listing that blocks the store, and nothing of other tenants is gone through.
    */
-  async #rowsOf(env: string, after: string, limit: number): Promise<StreamRow[]> {
+  async #rowsOf(
+    env: string,
+    limit: number,
+    { ascending = true, after }: { readonly ascending?: boolean; readonly after?: string | number | undefined } = {},
+  ): Promise<StreamRow[]> {
+    const isBehind = (name: string) => after === undefined || (ascending ? name > String(after) : name < String(after));
     const families = new Set<string>();
     let next = '0';
     for (let scans = 0; scans < SCANS; scans++) {
       const [cursor, names] = (await this.#ctx.kv.call('SSCAN', FAMILIES_KEY, next, 'COUNT', NAMES_PER_SCAN)) as [string, string[]];
-      for (const name of names) if (name > after) families.add(name);
+      for (const name of names) if (isBehind(name)) families.add(name);
       next = cursor;
       if (cursor === '0') break;
     }
-    const refs = [...families].sort().map(family => ({ env, family }));
+    const names = [...families].sort();
+    const refs = (ascending ? names : names.reverse()).map(family => ({ env, family }));
     const rows: StreamRow[] = [];
     for (let start = 0; start < refs.length && rows.length < limit; start += STREAMS_PER_ROUND)
       rows.push(...(await this.#rows(refs.slice(start, start + STREAMS_PER_ROUND))));
     return rows.slice(0, limit);
+  }
+
+  /** Streams by how much they hold: every one is looked at, and so there may not be more than one answer looks at. */
+  async #rowsBySize(
+    env: string,
+    by: Size,
+    { ascending, after, limit }: Pick<PagePart, 'after' | 'limit'> & { readonly ascending: boolean },
+  ): Promise<StreamRow[]> {
+    const rows = await this.#rowsOf(env, MOST_STREAMS + 1);
+    if (rows.length > MOST_STREAMS)
+      throw this.#ctx.problem('too_many_streams', {
+        detail: `This environment has more than ${MOST_STREAMS} streams. List them by stream_family, or without an order.`,
+      });
+    const way = ascending ? 1 : -1;
+    const named = (left: string, right: string) => Number(left > right) - Number(left < right);
+    const compared = (left: SizeKey, right: SizeKey) => way * (left[0] - right[0] || named(left[1], right[1]));
+    const keyOf = (row: StreamRow): SizeKey => [row[by], row.stream_family];
+    const last: SizeKey | undefined = after && [Number(after[0]), String(after[1])];
+    return rows
+      .filter(row => !last || compared(keyOf(row), last) > 0)
+      .sort((left, right) => compared(keyOf(left), keyOf(right)))
+      .slice(0, limit);
   }
 
   async #rows(refs: readonly StreamRef[]): Promise<StreamRow[]> {
