@@ -232,6 +232,30 @@ describe('administration', () => {
     ).rejects.toMatchObject({ status: expect.any(Number) });
   });
 
+  test('messages of an environment are sorted by when they were sent, either way, page after page', async () => {
+    const env_id = world.env();
+    const admin = world.host.by(world.admin(env_id));
+    const search = (query: object) => admin.searchMessages({ targetEnvId: env_id, query: { limit: 2, ...query } });
+    // Two of one moment, and one after them.
+    const together = [await world.send({ env_id }), await world.send({ env_id })];
+    for (const id of together) await world.shown(id);
+    await world.host.clock.advance('1s');
+    const ids = [...together.toSorted(), await world.send({ env_id })];
+    const sorted = async (order?: 'asc' | 'desc') => {
+      const seen: string[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = await search({ ...(order ? { sort: 'created_at', order } : {}), ...(cursor ? { cursor } : {}) });
+        seen.push(...page.items.map(({ notification_id }) => notification_id));
+        cursor = page.next_cursor;
+      }
+      return seen;
+    };
+    expect([await sorted('asc'), await sorted('desc'), await sorted()]).toEqual([ids, ids.toReversed(), ids.toReversed()]);
+    const { next_cursor: cursor } = await search({ sort: 'created_at' });
+    await expect(search({ sort: 'created_at', order: 'desc', cursor })).rejects.toMatchObject({ status: 400, code: 'invalid_cursor' });
+    await expect(search({ sort: 'title' })).rejects.toMatchObject({ status: 400, code: 'validation_failed' });
+  });
+
   test('NTF-061 NTF-063 NTF-064 KRN-011 its paths are under /v1, its events are named with colons, carry everything, and its health says the build', async () => {
     for (const name of Object.keys(world.host.manifest.events)) expect(name).toMatch(/^[a-z0-9_-]+(:[a-z0-9_-]+){2,3}$/);
     const paths = Object.keys((await world.host.fetch('/openapi.json')).json['paths'] as object);

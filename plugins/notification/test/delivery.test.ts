@@ -26,6 +26,16 @@ const viaRelay = (envId: string, more = {}) =>
   world.gateway(envId, { gateway_url: relay.url, config: { from: 'shop@example.com' }, ...more });
 const mailTo = (env_id: string, email: string, more = {}) =>
   world.send({ env_id, recipient: { user_id: 'somebody', email }, channels: ['email'], ...more });
+/** What a listing has on all of its pages. */
+async function pagesOf<Item>(read: (cursor: { cursor?: string }) => Promise<{ items: readonly Item[]; next_cursor: string | null }>) {
+  const items: Item[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await read(cursor ? { cursor } : {});
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  }
+  return items;
+}
 const dead = async (envId: string) => (await world.host.by(world.admin(envId)).listDeadLetters({ targetEnvId: envId })).items;
 
 describe('e-mail by SMTP', () => {
@@ -128,7 +138,12 @@ describe('e-mail by SMTP', () => {
     // Nobody can be reached: no address for the channel.
     for (const channel of ['sms', 'sms', 'mail'] as const)
       await world.reaches(await world.send({ env_id, channels: [channel], recipient: { user_id: 'u' } }), 'dead_lettered', channel);
-    expect((await dead(env_id)).length).toBe(3);
+    const letters = (await dead(env_id)).map(({ dead_letter_id }) => dead_letter_id);
+    expect(letters.length).toBe(3);
+    const sorted = (order: 'asc' | 'desc') =>
+      pagesOf(cursor => admin.listDeadLetters({ targetEnvId: env_id, query: { sort: 'failed_at', order, limit: 2, ...cursor } }));
+    const ids = async (order: 'asc' | 'desc') => (await sorted(order)).map(({ dead_letter_id }) => dead_letter_id);
+    expect([await ids('asc'), await ids('desc')]).toEqual([letters.toReversed(), letters]);
     expect((await admin.listDeadLetters({ targetEnvId: env_id, query: { channel: 'mail' } })).items.length).toBe(1);
     expect(await admin.replayMatching({ targetEnvId: env_id, body: { channel: 'sms' } })).toEqual({ replayed: 2, more: false });
   });

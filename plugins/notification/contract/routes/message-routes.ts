@@ -1,4 +1,4 @@
-import { get, Id, Page, PageQuery, post, raw, Type } from '@platform/sdk/contract';
+import { get, Id, Page, PageQuery, post, raw, SortQuery, Type } from '@platform/sdk/contract';
 import { DeliveryState, Explanation, LoggedMessage, Message, MessageContent, MessageWithDeliveries } from '../schema/message.ts';
 import { Category, Channel, Send } from '../schema/send.ts';
 
@@ -78,6 +78,7 @@ export const messageRoutes = {
       channel: Type.Optional(Channel),
       state: Type.Optional(DeliveryState),
       correlation_id: Type.Optional(Type.String({ title: 'Correlation', maxLength: 128 })),
+      ...SortQuery('created_at'),
       ...PageQuery,
     },
     returns: Page(LoggedMessage),

@@ -1,4 +1,4 @@
-import { del, get, Id, Page, PageQuery, post, put, Type } from '@platform/sdk/contract';
+import { del, get, Id, Page, PageQuery, post, put, SortQuery, Type } from '@platform/sdk/contract';
 import { Preferences } from '../schema/preference.ts';
 import { Channel } from '../schema/send.ts';
 import { Bounce, DeadLetter, KeptMail, NewSuppression, Replayed, ReplayMatching, ReplayReport, Suppression } from '../schema/upkeep.ts';
@@ -27,7 +27,7 @@ export const upkeepRoutes = {
   listDeadLetters: get('/v1/dead-letters', {
     summary: 'What could not be delivered, newest first',
     ...administered,
-    query: { channel: Type.Optional(Channel), ...PageQuery },
+    query: { channel: Type.Optional(Channel), ...SortQuery('failed_at'), ...PageQuery },
     returns: Page(DeadLetter),
   }),
   replayDeadLetter: post('/v1/dead-letters/{dead_letter_id}/replay', {

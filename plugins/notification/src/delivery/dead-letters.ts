@@ -1,4 +1,4 @@
-import type { RequestOf } from '@platform/sdk';
+import { type RequestOf, sorted } from '@platform/sdk';
 import type { DeadLetter } from '../../contract/schema/upkeep.ts';
 import type { Channel } from '../../contract/schema/send.ts';
 import { ANNOUNCED } from '../messages/intake.ts';
@@ -19,7 +19,9 @@ export class DeadLetters {
     const channel = query.channel ?? null;
     return this.#ctx.page(
       query,
-      { list: `dead letters ${env} ${channel ?? ''}`, order: { failed_at: 'time', dead_letter_id: 'id' } },
+      sorted({ list: `dead letters ${env} ${channel ?? ''}`, order: { failed_at: 'time', dead_letter_id: 'id' } }, query, {
+        failed_at: ['failed_at', 'time'],
+      }),
       ({ where, order, limit }) => sql<DeadLetter[]>`
         select dead_letter_id, notification_id, delivery_id, channel, error, attempts, failed_at, history from dead_letters
         where env_id = ${env} and (${channel}::text is null or channel = ${channel}) and ${where} order by ${order} limit ${limit}`,

@@ -1,4 +1,4 @@
-import type { RequestOf } from '@platform/sdk';
+import { type RequestOf, sorted } from '@platform/sdk';
 import type { Attempt, Explanation, LoggedMessage } from '../../contract/schema/message.ts';
 import type { MessageWords } from '../templates/message-words.ts';
 import type { Contract, Ctx } from '../context.ts';
@@ -32,10 +32,14 @@ export class MessageLog {
     const { user_id: user = null, category = null, channel = null, state = null, correlation_id: correlation = null } = query;
     const { items, next_cursor } = await this.#ctx.page(
       query,
-      {
-        list: JSON.stringify(['log', env, user, category, channel, state, correlation]),
-        order: { created_at: 'time', notification_id: 'id' },
-      },
+      sorted(
+        {
+          list: JSON.stringify(['log', env, user, category, channel, state, correlation]),
+          order: { created_at: 'time', notification_id: 'id' },
+        },
+        query,
+        { created_at: ['created_at', 'time'] },
+      ),
       ({ where, order, limit }) => sql<(MessageRow & { states: { channel: string; state: string }[] | null })[]>`
         select ${columns(sql)}, (select jsonb_agg(jsonb_build_object('channel', d.channel, 'state', d.state)
           order by d.channel <> 'view', d.channel) from deliveries d where d.notification_id = m.notification_id) as states
