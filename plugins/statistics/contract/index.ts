@@ -45,6 +45,7 @@ export type Traffic = Static<typeof Traffic>;
 const Figures = Type.Object({
   rps: Type.Number(),
   errors: Type.Integer(),
+  errors_by_minute: Type.Array(Type.Integer(), { description: 'Of each minute of the last hour that had traffic, the last one last' }),
   p50_ms: Type.Number(),
   p95_ms: Type.Number(),
   items: Type.Array(Type.Object({ at: Type.String(), requests: Type.Integer(), errors: Type.Integer() })),
@@ -164,7 +165,7 @@ export const statistics = defineContract({
           source: 'traffic',
           items: [
             { field: 'rps', label: 'Requests per second', as: 'number', history: 'value' },
-            { field: 'errors', label: 'Errors in the last minute', as: 'number' },
+            { field: 'errors', label: 'Errors in the last minute', as: 'number', trend: 'errors_by_minute' },
             { field: 'p50_ms', label: 'Half answered within ms', as: 'number' },
             { field: 'p95_ms', label: '95 of 100 within ms', as: 'number' },
           ],

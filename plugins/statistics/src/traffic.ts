@@ -77,6 +77,7 @@ export class Traffic {
     return {
       rps: rounded((last?.requests ?? 0) / 60),
       errors: last?.errors ?? 0,
+      errors_by_minute: items.map(({ errors }) => errors),
       p50_ms: rounded(last?.p50 ?? 0),
       p95_ms: rounded(last?.p95 ?? 0),
       items: items.map(({ at, requests, errors }) => ({ at, requests, errors })),

@@ -157,6 +157,8 @@ describe('traffic', () => {
         ({ errors }) => errors > 0,
       ),
     ).toEqual([{ at: expect.any(String), requests: expect.any(Number), errors: 2 }]);
+    const { errors, errors_by_minute, items } = (await host.fetch('/v1/traffic', { persona: reader })).json as Record<string, number[]>;
+    expect([errors_by_minute?.length, errors_by_minute?.at(-1), errors_by_minute?.includes(2)]).toEqual([items?.length, errors, true]);
     const services = (await host.fetch('/v1/traffic/services', { persona: reader })).json['items'] as { service: string }[];
     expect(services.filter(({ service }) => service !== 'stat')).toMatchObject([
       { service: 'proxy', requests: 60, p50_ms: 4 },
