@@ -107,6 +107,39 @@ describe('app instances', () => {
     ]);
   });
 
+  test('REG-084 the page of applications is sorted by name or slug, either way, page after page', async () => {
+    const { owner, env } = await world.tenant();
+    const made: { name: string; slug: string; app_instance_id: string }[] = [];
+    for (const [name, slug] of [
+      ['Same', 'dd-one'],
+      ['Zebra', 'aa-one'],
+      ['Same', 'cc-one'],
+      ['Apple', 'bb-one'],
+      ['Same', 'ee-one'],
+    ] as const)
+      made.push(await world.app(owner, env.env_id, { name, slug }));
+    const here = by({ ...owner, envId: env.env_id });
+    const read = (query: object) => here.applicationRows({ targetEnvId: env.env_id, query: { limit: 2, ...query } });
+    const sorted = async (sort: 'name' | 'slug', order: 'asc' | 'desc') => {
+      const seen: string[] = [];
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page = await read({ sort, order, ...(cursor ? { cursor } : {}) });
+        seen.push(...page.items.map(({ slug }) => slug));
+        cursor = page.next_cursor;
+      }
+      return seen;
+    };
+    const slugs = ['aa-one', 'bb-one', 'cc-one', 'dd-one', 'ee-one'];
+    expect([await sorted('slug', 'asc'), await sorted('slug', 'desc')]).toEqual([slugs, slugs.toReversed()]);
+    // Three of one name, and a page ends between them: each comes once, in the order of their ids.
+    const same = made.filter(({ name }) => name === 'Same').toSorted((a, b) => (a.app_instance_id < b.app_instance_id ? -1 : 1));
+    const names = ['bb-one', ...same.map(({ slug }) => slug), 'aa-one'];
+    expect([await sorted('name', 'asc'), await sorted('name', 'desc')]).toEqual([names, names.toReversed()]);
+    const { next_cursor: cursor } = await read({ sort: 'name' });
+    expect(await refusal(read({ sort: 'name', order: 'desc', cursor }))).toEqual([400, 'invalid_cursor']);
+    expect(await refusal(read({ sort: 'status' }))).toEqual([400, 'validation_failed']);
+  });
+
   test('REG-084 REG-085 REG-086 a stranger reaches none of it, and reading needs no more than sys:read', async () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);

@@ -47,7 +47,6 @@ export const pages = {
       { field: 'start_priority', label: 'Tier', as: 'number' },
       { field: 'status', label: 'Status', as: 'status', tones: STATUS_TONES },
       { field: 'instance_key', label: 'Instance', as: 'code' },
-      { field: 'version', label: 'Version', as: 'code' },
       { field: 'metrics.cpu_pct', label: 'CPU %', as: 'number', history: 'value' },
       { field: 'metrics.mem_mb', label: 'Memory MB', as: 'number', history: 'value' },
       { field: 'metrics.latency_ms', label: 'Answers in ms', as: 'number', history: 'value' },
@@ -56,6 +55,7 @@ export const pages = {
     ],
     rowDetail: [
       { field: 'service_type', label: 'Id', as: 'code' },
+      { field: 'version', label: 'Version', as: 'code' },
       { field: 'today.errors', label: 'Errors today, of all instances', as: 'number' },
       { field: 'pid', label: 'Process', as: 'code' },
       { field: 'started_at', label: 'Started', as: 'datetime' },

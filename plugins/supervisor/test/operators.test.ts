@@ -1,6 +1,7 @@
 import { SYSTEM } from '@platform/sdk';
 import { as, eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { inOrder } from '../src/control/in-order.ts';
 import { catalogLine, type BoxedProcess, service } from './fixtures/machine-box.ts';
 import { refusal, World } from './fixtures/world.ts';
 
@@ -138,6 +139,45 @@ describe('operators', () => {
       service_type: 'auth',
       items: [{ pid: 7, cpu_ms: 12, mem_mb: 50 }],
     });
+  });
+
+  test('G-CAP-05 sort machines by what they say of themselves, either way; those that say the same stay as they came', async () => {
+    await open([]);
+    const machine = async (ip: string, cpu_pct: number, used_mb: number) => {
+      const sample = {
+        ip,
+        cpu_pct,
+        mem_pct: 30,
+        used_mb,
+        saturated: false,
+        saturated_service: null,
+        sampled_at: '2026-01-01T00:00:00.000Z',
+      };
+      await world.kv.rpush('captain:provision:order', ip);
+      await world.kv.set(`captain:host:${ip}`, JSON.stringify(sample));
+    };
+    await machine('10.0.0.2', 70, 900);
+    await machine('10.0.0.1', 9, 900);
+    await machine('10.0.0.13', 70, 10_000);
+    const sorted = async (query: object) =>
+      (await world.by.machines({ query })).items.flatMap(({ ip }) => (ip.startsWith('10.') ? [ip.at(-1)] : [])).join('');
+    for (const [sort, asc, desc] of [
+      ['ip', '123', '321'],
+      ['cpu_pct', '123', '231'],
+      ['used_mb', '213', '321'],
+      ['mem_pct', '213', '213'],
+    ])
+      expect([sort, await sorted({ sort, order: 'asc' }), await sorted({ sort, order: 'desc' })]).toEqual([sort, asc, desc]);
+    expect([await sorted({}), await sorted({ sort: 'cpu_pct' })]).toEqual(['213', '123']);
+    for (const unknown of [{ sort: 'sampled_at' }, { sort: 'ip', order: 'up' }])
+      expect(await refusal(world.by.machines({ query: unknown as never }))).toMatchObject({ status: 400, code: 'validation_failed' });
+    // What has said nothing yet comes last, whichever way.
+    const rows = [{ of: {} }, { of: { ms: 1 } }, { of: { ms: 20 } }];
+    const ms = (order: 'asc' | 'desc') => inOrder(rows, { sort: 'of.ms', order }).map(({ of }) => of.ms);
+    expect([ms('asc'), ms('desc')]).toEqual([
+      [1, 20, undefined],
+      [20, 1, undefined],
+    ]);
   });
 
   test('SUP-066 SUP-067 never reach the supervisor’s own row', async () => {

@@ -1,3 +1,6 @@
+/** Of addresses and names an operator expects 10.0.0.3 before 10.0.0.12. */
+const named = new Intl.Collator('en', { numeric: true });
+
 /** Rows as an operator wants them sorted, by a member or a member of a member; what a row does not say comes last either way. */
 export function inOrder<Row extends object>(
   rows: readonly Row[],
@@ -8,7 +11,7 @@ export function inOrder<Row extends object>(
   return rows.toSorted((left, right) => {
     const [a, b] = [memberOf(left, sort), memberOf(right, sort)];
     if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
-    return a === b ? 0 : a < b ? -way : way;
+    return way * (typeof a === 'number' && typeof b === 'number' ? a - b : named.compare(String(a), String(b)));
   });
 }
 
