@@ -44,6 +44,8 @@ describe(`an application from its listing to its end, ${MODE}`, () => {
     await form.getByLabel('Who sees it').selectOption('env');
     await shot('create');
     await form.getByRole('button', { name: 'List a release of an application' }).click();
+    await row('Order book').waitFor();
+    await shot('store');
     await row('Order book').getByRole('link').click();
     await ada.getByRole('heading', { name: 'Order book 1.4.0' }).waitFor();
     await ada.getByRole('button', { name: 'Add an image' }).click();
@@ -119,6 +121,24 @@ describe(`an application from its listing to its end, ${MODE}`, () => {
       .first()
       .waitFor();
     await shot('domain');
+    await ada.keyboard.press('Escape');
+    await visit.goTo(`sys/applications?env=${env}`);
+    await row('Our orders').getByRole('button', { name: 'Archive' }).waitFor();
+    await shot('applications');
+    // A table that is wider than its page scrolls alone, and what can be done with its rows stays in sight.
+    await ada.setViewportSize({ width: 900, height: 900 });
+    const seen = await ada.evaluate(() => {
+      const table = document.querySelector('.table-wrap') as HTMLElement;
+      const end = (of: Element | null) => of?.getBoundingClientRect().right ?? Number.NaN;
+      return {
+        wider: table.scrollWidth > table.clientWidth,
+        pageScrolls: document.documentElement.scrollWidth > window.innerWidth,
+        inSight: end(table.querySelector('td.act button')) <= end(table),
+      };
+    });
+    expect(seen).toEqual({ wider: true, pageScrolls: false, inSight: true });
+    await ada.setViewportSize({ width: 1440, height: 900 });
+    await open('instances');
   });
 
   test('4 it is uninstalled by name, and nothing of it is left', async () => {

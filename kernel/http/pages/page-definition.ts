@@ -10,7 +10,7 @@ import {
   recordParameter,
 } from '@platform/sdk';
 import type { Manifest } from '../../base/manifest.ts';
-import { bodyFields, field, type Node } from './page-fields.ts';
+import { bodyFields, filterField, type Node } from './page-fields.ts';
 import type { PageDefinition, WireAction, WireColumn, WireLink, WireSection, WireSource, WireTable } from './page-schema.ts';
 import { policySections } from './policy-page.ts';
 import { workSections } from './work-page.ts';
@@ -162,7 +162,7 @@ function tableSection(manifest: Manifest, table: Table, page: string, source: Wi
     })),
     filters: [...(table.search ? [table.search] : []), ...(table.filters ?? [])].flatMap(name => {
       const schema = listed.options.query?.[name] as Node | undefined;
-      return schema ? [field(name, name === table.search ? { title: 'Search', ...schema } : schema, false)] : [];
+      return schema ? [filterField(name, name === table.search ? { title: 'Search', ...schema } : schema)] : [];
     }),
     row_actions: rowActions,
     ...(table.bulkActions ? { bulk_actions: table.bulkActions.map(action => rowAction(manifest, `${page}/{row.${key}}`, action)) } : {}),

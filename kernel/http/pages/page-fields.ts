@@ -53,6 +53,12 @@ export function field(name: string, schema: Node, required: boolean): WireField 
   };
 }
 
+/** The control that narrows a listing: words that are looked for stand in one line, however long they may be. */
+export function filterField(name: string, schema: Node): WireField {
+  const asked = field(name, schema, false);
+  return asked.type === 'textarea' ? { ...asked, type: 'text' } : asked;
+}
+
 /** The values a schema names one by one, as options. */
 function choicesOf(schema: Node): { value: string; label: string }[] | undefined {
   const named = (value: unknown, title?: string) => ({ value: String(value), label: title ?? sentence(String(value)) });

@@ -24,7 +24,7 @@ const bank = defineContract({
         ...PageQuery,
         customer_id: Type.Optional(Type.String()),
         q: Type.Optional(Type.String()),
-        state: Type.Optional(Type.String()),
+        state: Type.Optional(Type.String({ maxLength: 320 })),
       },
       returns: Page(Loan),
     }),
@@ -124,11 +124,11 @@ test('parameters of a page reach every source that takes them', () => {
   expect(pageDefinition(good, 'overview')).toMatchObject({ sections: [{ source: { resource: 'overview/figures', query } }] });
 });
 
-test('a search stands before the filters', () => {
+test('a search stands before the filters, and words that are looked for in one line', () => {
   expect(pageDefinition(good, 'loans')?.sections[1]).toMatchObject({
     filters: [
       { name: 'q', label: 'Search', type: 'text' },
-      { name: 'state', label: 'State' },
+      { name: 'state', label: 'State', type: 'text' },
     ],
   });
 });

@@ -77,6 +77,7 @@ export const pages = {
   mappings: {
     kind: 'table',
     title: 'Host mappings',
+    icon: 'list',
     scope: 'platform',
     nav: 2,
     source: 'mappings',
@@ -141,5 +142,5 @@ export const pages = {
       { field: 'in_force.rate_limit_rps', label: 'Requests per second of one address', as: 'number' },
     ],
   },
-  policy: { kind: 'policy', title: 'Policy', nav: 5 },
+  policy: { kind: 'policy', title: 'Policy', icon: 'shield', nav: 5 },
 } as const satisfies Readonly<Record<string, PageDecl>>;
