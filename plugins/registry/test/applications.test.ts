@@ -22,7 +22,7 @@ describe('app instances', () => {
       oauth_client_id: `client-${org.slug}`,
       feature_flags: { 'beta.search': true },
       scope_whitelist: ['sys:read'],
-      service_whitelist: [],
+      service_whitelist: ['sys'],
       auth_mode: 'self_service',
       auth_group: 'platform:crm:users',
       allow_signup: true,
@@ -140,7 +140,7 @@ describe('app instances', () => {
     expect(await refusal(read({ sort: 'status' }))).toEqual([400, 'validation_failed']);
   });
 
-  test('REG-084 REG-085 REG-086 a stranger reaches none of it, and reading needs no more than sys:read', async () => {
+  test('REG-084 REG-085 REG-086 a stranger reaches none of it; reading takes sys:read, writing sys:app:admin, and neither more', async () => {
     const { owner, env } = await world.tenant();
     const app = await world.app(owner, env.env_id);
     const stranger = by(world.stranger());
@@ -157,11 +157,38 @@ describe('app instances', () => {
       () => stranger.listBindings({ params }),
     ])
       expect(await refusal(call())).toEqual([403, 'not_org_member']);
-    const reader = { ...owner, scopes: ['sys:read'] };
-    expect(await by(reader).getApplication({ params })).toMatchObject({ app_instance_id: app.app_instance_id });
-    expect(await refusal(by(reader).updateApplication({ params, body: { name: 'X' } }))).toEqual([403, 'policy_denied']);
-    expect(await refusal(by(reader).createBinding({ params, body: { app_id: 'x', slug: 'mine' } }))).toEqual([403, 'policy_denied']);
-    expect(await refusal(by(reader).putCustomDomain({ params, body: { fqdn: 'x.example' } }))).toEqual([403, 'policy_denied']);
+    // What each of the two gates opens, one after the other: a read undoes nothing, and the writes are in the order of a life.
+    const [reader, writer] = [by({ ...owner, scopes: ['sys:read'] }), by({ ...owner, scopes: ['sys:app:admin'] })];
+    const { binding_id } = await by(owner).createBinding({ params, body: { app_id: 'x', slug: 'first' } });
+    await by(owner).putCustomDomain({ params, body: { fqdn: `${app.app_instance_id}.example` } });
+    const bound = { ...params, binding_id };
+    type Caller = typeof reader;
+    const reads = [
+      (who: Caller) => who.listApplications({ params }),
+      (who: Caller) => who.getApplication({ params }),
+      (who: Caller) => who.listBindings({ params }),
+      (who: Caller) => who.getBinding({ params: bound }),
+      (who: Caller) => who.getCustomDomain({ params }),
+    ];
+    const writes = [
+      (who: Caller) => who.createApplication({ params, body: { app_id: 'x', slug: 'mine', name: 'X', auth_mode: 'open' } }),
+      (who: Caller) => who.updateApplication({ params, body: { name: 'X' } }),
+      (who: Caller) => who.createBinding({ params, body: { app_id: 'x', slug: 'second' } }),
+      (who: Caller) => who.putCustomDomain({ params, body: { fqdn: `other.${app.app_instance_id}.example` } }),
+      (who: Caller) => who.deleteCustomDomain({ params }),
+      (who: Caller) => who.deleteBinding({ params: bound }),
+      (who: Caller) => who.archiveApplication({ params }),
+    ];
+    const outcomes = async (calls: typeof reads | typeof writes, who: Caller) => {
+      const found: [number, string][] = [];
+      for (const call of calls) found.push(await refusal(call(who)));
+      return found;
+    };
+    const denied = [403, 'policy_denied'];
+    expect(await outcomes(reads, writer)).toEqual(reads.map(() => denied));
+    expect(await outcomes(reads, reader)).toEqual(reads.map(() => [200, 'answered']));
+    expect(await outcomes(writes, reader)).toEqual(writes.map(() => denied));
+    expect(await outcomes(writes, writer)).toEqual(writes.map(() => [200, 'answered']));
   });
 
   test('REG-084 what is not there, or in another environment, is 404; what is no id too', async () => {

@@ -24,8 +24,14 @@ describe('service enablement', () => {
       .filter(({ service }) => ['till', 'shelf'].includes(service))
       .map(({ service, enabled, explicit }) => [service, enabled, explicit]);
 
-  test('REG-052 REG-081 a missing row is enabled', async () => {
+  test('REG-052 REG-081 a missing row is enabled; to see it takes sys:services:admin', async () => {
     const { env, owner } = await tenant();
+    const params = { env_id: env.env_id };
+    const holding = (scopes: readonly string[]) => world.host.by({ ...owner, scopes: [...scopes] });
+    // Workloads that serve an environment read it by sys:instances:read.
+    const others = owner.scopes.filter(scope => !['sys:services:admin', 'sys:instances:read'].includes(scope));
+    expect(await refusal(holding(others).listServices({ params }))).toEqual([403, 'policy_denied']);
+    expect(await refusal(holding(['sys:services:admin']).listServices({ params }))).toEqual([200, 'answered']);
     const answer = await world.host.by(owner).listServices({ params: { env_id: env.env_id } });
     expect(shown(answer)).toEqual([
       ['shelf', true, false],
@@ -33,7 +39,7 @@ describe('service enablement', () => {
     ]);
   });
 
-  test('REG-082 REG-083 a change touches only what it names, and is told once per row that really changed', async () => {
+  test('REG-002 REG-052 REG-082 REG-083 a change touches only what it names, and is told once per row that really changed', async () => {
     const { env, owner } = await tenant();
     const put = (services: { service: string; enabled: boolean; config?: object }[]) =>
       world.host.by(owner).updateServices({ params: { env_id: env.env_id }, body: { services: services as never } });
@@ -55,6 +61,15 @@ describe('service enablement', () => {
       { env_id: env.env_id, service: 'till' },
       { env_id: env.env_id, service: 'shelf' },
     ]);
+    // It is of this environment alone, and of nobody who may not.
+    const other = await world.env(owner, env.org_id, 'other');
+    expect(shown(await world.host.by(owner).listServices({ params: { env_id: other.env_id } }))).toEqual([
+      ['shelf', true, false],
+      ['till', true, false],
+    ]);
+    const denied = world.host.by({ ...owner, scopes: owner.scopes.filter(scope => scope !== 'sys:services:admin') });
+    const on = { params: { env_id: env.env_id }, body: { services: [{ service: 'till', enabled: true }] } };
+    expect(await refusal(denied.updateServices(on))).toEqual([403, 'policy_denied']);
   });
 
   test('F-12 what the platform itself needs stays on: turning it off is 409, and a row that says off from before counts for nothing', async () => {
@@ -126,7 +141,7 @@ describe('hosts', () => {
     });
   });
 
-  test("REG-093 REG-045 a tenant's service, gateway twin and sign-in hosts", async () => {
+  test("REG-093 REG-096 a tenant's service, gateway twin and sign-in hosts", async () => {
     const { org, env, owner } = await tenant();
     await world.prove(org, `${org.slug}.example`);
     await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { auth_domain: `login.${org.slug}.example` } });
@@ -234,6 +249,8 @@ describe('tenant snapshots', () => {
       json: { code: 'm2m_required' },
     });
     expect(await world.host.fetch(path, { persona: func })).toMatchObject({ status: 403, json: { code: 'certificate_binding_required' } });
+    const unscoped = world.host.by(world.service('func', 'sys:instances:read'));
+    expect(await refusal(unscoped.tenant({ params: { env_id: env.env_id } }))).toEqual([403, 'policy_denied']);
   });
 
   test("REG-105 only where the caller's own service is enabled", async () => {

@@ -89,7 +89,7 @@ test('REG-110 whatever else it serves asks for a verified token', async () => {
   expect(operations.length).toBeGreaterThan(60);
 });
 
-test('REG-043 REG-072 REG-077 one organization and one environment, whole, to whoever holds sys:read and is of it', async () => {
+test('REG-001 REG-043 REG-045 REG-072 REG-077 one organization and one environment, whole, to whoever holds sys:read and is of it', async () => {
   const { org, owner } = await world.org();
   const env = await world.env(owner, org.org_id);
   const by = world.host.by(owner);
@@ -103,12 +103,16 @@ test('REG-043 REG-072 REG-077 one organization and one environment, whole, to wh
     updated_at: expect.any(String),
     version: 1,
   });
-  expect(await by.getEnv({ params: { env_id: env.env_id } })).toMatchObject({
+  expect(await by.getEnv({ params: { env_id: env.env_id } })).toEqual({
     env_id: env.env_id,
     org_id: org.org_id,
     slug: env.slug,
+    display_name: `Env ${env.slug}`,
     auth_domain: null,
     status: 'active',
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+    version: 1,
   });
   const unscoped = world.host.by({ ...owner, scopes: owner.scopes.filter(scope => scope !== 'sys:read') });
   expect(await refusal(unscoped.getOrg({ params: { id: org.org_id } }))).toEqual([403, 'policy_denied']);

@@ -340,6 +340,10 @@ describe('group commit', () => {
     expect(again.audit_ids).toEqual([first.audit_ids[1]]);
     const rows = await world.sql<{ action: string }[]>`select action from audit where env_id = ${trail.envId} order by position`;
     expect(rows.map(({ action }) => action)).toEqual(['one', 'two', 'three']);
+    const told = await world.sql<
+      { action: string }[]
+    >`select payload->>'action' as action from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'env_id' = ${trail.envId}`;
+    expect(told.map(({ action }) => action).sort()).toEqual(['one', 'three', 'two']);
   });
 });
 

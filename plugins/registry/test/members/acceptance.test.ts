@@ -208,7 +208,7 @@ describe('the order of checks (G-SYS-07)', () => {
     expect(await refusal(accept(guest(other.email), 'no-id', other.token))).toEqual([400, 'validation_failed']);
   });
 
-  test('410 revoked before 410 expired, 410 expired before 403', async () => {
+  test('REG-053 410 revoked before 410 expired, 410 expired before 403', async () => {
     const { org, owner, invitation, token } = await invited(world, office);
     await past(invitation.invitation_id);
     expect(await refusal(accept(guest('other@example.org'), org.org_id, token))).toEqual([410, 'invitation_expired']);
@@ -216,7 +216,7 @@ describe('the order of checks (G-SYS-07)', () => {
     expect(await refusal(accept(guest('other@example.org'), org.org_id, token))).toEqual([410, 'invitation_revoked']);
   });
 
-  test('409 accepted before 403, and however late', async () => {
+  test('REG-053 409 accepted before 403, and however late: a token is good for one time', async () => {
     const { org, email, invitation, token } = await invited(world, office);
     await accept(guest(email), org.org_id, token);
     expect(await refusal(accept(guest('other@example.org'), org.org_id, token))).toEqual([409, 'invitation_already_accepted']);

@@ -67,6 +67,8 @@ test('REG-106 relations and attributes are administered the same way, page by pa
       })
     ).status,
   ).toBe(200);
+  const owners = (await call('/v1/admin/relations?service=auth')).json['items'];
+  expect(owners).toMatchObject([{ env_id: ENV, service: 'auth', subject: `user:${ada}`, relation: 'owner', object: 'loan:7' }]);
   const keys: string[] = [];
   for (let cursor = ''; ; ) {
     const { json } = await call(`/v1/admin/attributes?service=auth&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
@@ -185,4 +187,25 @@ test('REG-004 G-K-10 every change of policies is in the audit trail: who, where,
     ['policy.attribute.set', 'policy_attribute', { service: 'auth', ...named, from: digest, to: digest }],
     ['policy.attribute.removed', 'policy_attribute', { service: 'auth', ...named, from: digest }],
   ]);
+});
+
+test('REG-106 whoever may merely read policies writes none, of no kind', async () => {
+  const reader = as.userIn(ENV, 'sys:policy:read');
+  for (const kind of ['policy-sets', 'relations', 'attributes']) {
+    const path = `/v1/admin/${kind}?service=auth&target_env_id=${ENV}`;
+    expect([kind, (await world.host.fetch(path, { persona: reader })).status]).toEqual([kind, 200]);
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      expect([
+        kind,
+        method,
+        (
+          await world.host.fetch(`${path}&id=018f0000-0000-7000-8000-00000000dead`, {
+            method,
+            persona: reader,
+            ...(method === 'DELETE' ? {} : { body: '{}' }),
+          })
+        ).json['code'],
+      ]).toEqual([kind, method, 'policy_denied']);
+    expect((await world.host.fetch(path, { persona: as.userIn(ENV, 'sys:read') })).json['code']).toBe('policy_denied');
+  }
 });

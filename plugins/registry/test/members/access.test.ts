@@ -95,6 +95,8 @@ describe('who may touch an organization', () => {
     const [{ org, owner }, other] = [await world.org(), await world.org()];
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(as.delegated(env.env_id, ...EVERYTHING));
+    // Nothing was asked in the environment before.
+    expect(await by.getEnv({ params: { env_id: env.env_id } })).toMatchObject({ env_id: env.env_id });
     expect(await by.getOrg({ params: { id: org.org_id } })).toMatchObject({ org_id: org.org_id });
     expect(await refusal(by.getOrg({ params: { id: other.org.org_id } }))).toEqual([403, 'not_org_member']);
     expect(await refusal(by.deleteOrg({ params: { id: org.org_id } }))).toEqual([403, 'not_org_member']);
@@ -131,6 +133,36 @@ describe('who may touch an organization', () => {
     expect(await refusal(by.listEnvs({ query: { org_id: second.org.org_id } }))).toEqual([403, 'not_org_member']);
   });
 
+  test('REG-071 REG-076 REG-080 REG-087 REG-090 REG-091 REG-092 REG-098 REG-100 reading takes sys:read; the look is changed by its administrators alone', async () => {
+    const { org, owner, env } = await world.tenant();
+    const [ofOrg, ofEnv] = [{ params: { id: org.org_id } }, { params: { id: env.env_id } }];
+    const holding = (...scopes: string[]) => world.host.by({ ...owner, scopes });
+    const reads = (by: ReturnType<typeof holding>) => [
+      by.listOrgs({}),
+      by.listEnvs({}),
+      by.slugAvailable({ params: { slug: 'some-slug' } }),
+      by.listMemberships({ params: { org_id: org.org_id } }),
+      by.orgBranding(ofOrg),
+      by.envBranding(ofEnv),
+      by.mergedBranding(ofEnv),
+      by.bootstrap({}),
+      by.listVerticals({}),
+    ];
+    const outcomes = (calls: Promise<unknown>[]) => Promise.all(calls.map(refusal));
+    const [denied, answered] = [
+      [403, 'policy_denied'],
+      [200, 'answered'],
+    ];
+    expect(await outcomes(reads(holding('sys:read')))).toEqual(Array(9).fill(answered));
+    expect(await outcomes(reads(holding(...EVERYTHING.filter(scope => scope !== 'sys:read'))))).toEqual(Array(9).fill(denied));
+    const writes = (by: ReturnType<typeof holding>) => [
+      by.putOrgBranding({ ...ofOrg, body: {} }),
+      by.putEnvBranding({ ...ofEnv, body: {} }),
+    ];
+    expect(await outcomes(writes(holding('sys:read', 'sys:org:admin')))).toEqual([answered, denied]);
+    expect(await outcomes(writes(holding('sys:read', 'sys:env:admin')))).toEqual([denied, answered]);
+  });
+
   test('G-K-04 a listing pages through everything once, and refuses a foreign cursor', async () => {
     const { org, owner } = await world.org();
     const made = [];
@@ -159,6 +191,10 @@ describe('who may touch an organization', () => {
       persona: mine.owner,
       headers: { 'x-platform-org-id': other.org.org_id },
     });
+    // Nor is it taken from a token that names one.
+    const named = world.host.mint.token(mine.owner, 'sys', { org_id: other.org.org_id });
+    expect((await world.host.fetch(`/v1/env/${foreign.env_id}`, { token: named })).json['code']).toBe('not_org_member');
+    expect((await world.host.fetch(`/v1/env/${env.env_id}`, { token: named })).json['org_id']).toBe(mine.org.org_id);
     expect(claimed).toMatchObject({ status: 200, json: { org_id: mine.org.org_id } });
     const snapshot = await world.host.by(world.service('func', 'tenants:read')).tenant({ params: { env_id: foreign.env_id } });
     expect(snapshot.org_id).toBe(other.org.org_id);
@@ -177,7 +213,7 @@ describe('who may touch an organization', () => {
 });
 
 describe('bootstrap', () => {
-  test("REG-098 it lists organizations and environments of the caller's groups with the level, and the features", async () => {
+  test("REG-003 REG-098 it lists organizations and environments of the caller's groups with the level, and the features", async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const member = world.stranger();
@@ -204,7 +240,7 @@ describe('bootstrap', () => {
 });
 
 describe('branding', () => {
-  test('NTF-025 REG-054 REG-055 REG-056 REG-090 REG-091 REG-092 the override wins where it is not empty', async () => {
+  test('NTF-025 REG-002 REG-054 REG-055 REG-056 REG-090 REG-091 REG-092 the override wins where it is not empty', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const by = world.host.by(owner);
@@ -232,6 +268,8 @@ describe('branding', () => {
         custom_css: 'default',
       },
     });
+    const merged = await world.host.fetch(`/v1/env/${env.env_id}/branding/merged`, { method: 'PUT', persona: owner, body: '{}' });
+    expect(merged.status).toBe(405);
     await by.putOrgBranding({ params: { id: org.org_id }, body: {} });
     expect([await by.orgBranding({ params: { id: org.org_id } }), await by.envBranding({ params: { id: env.env_id } })]).toEqual([
       {},

@@ -77,6 +77,8 @@ const send = (persona: Persona, method: string, path: string, body?: object) =>
 test('REG-015 REG-017 REG-118 REG-066 REG-067 H-31 from the invitation to the very next request, and out again', async () => {
   const [owner, ada] = [await person(), await person()];
   // Who makes an organization brings the scopes to make one; everything after is asked of the identity service.
+  // What is known of her before counts no more when she has an organization.
+  expect((await send(owner, 'GET', '/v1/o')).json['code']).toBe('policy_denied');
   const org = (await tenants
     .by({ ...owner, scopes: ['sys:org:admin'] })
     .createOrg({ body: { slug: 'joining', display_name: 'Joining' } })) as Org;

@@ -57,7 +57,7 @@ describe('mail of an invitation', () => {
     ]);
   });
 
-  test('REG-038 REG-041 H-08 NTF-007 NTF-056 arrives at the send API at once, from the workload sys-post, as a template with a link that only shows', async () => {
+  test('REG-038 REG-041 REG-118 H-08 NTF-007 NTF-056 arrives at the send API at once, from the workload sys-post, as a template with a link that only shows', async () => {
     await open();
     const { org, invitation } = await invite(newEmail(), 'Åkerö\n& Sons');
     await eventually(() => office?.received.length).toBe(1);

@@ -55,7 +55,7 @@ describe('the list', () => {
 });
 
 describe('removing', () => {
-  test('REG-088 REG-135 REG-143 takes every group of the organization and of its environments; 204, an event with ids, an audit row; again is 204 and says nothing', async () => {
+  test('REG-002 REG-088 REG-135 REG-143 takes every group of the organization and of its environments; 204, an event with ids, an audit row; again is 204 and says nothing', async () => {
     const { org, owner } = await world.org();
     const [env, other] = [await world.env(owner, org.org_id), await world.org()];
     const person = member(org.org_id, 'viewers', 'admins');

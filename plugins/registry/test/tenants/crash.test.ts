@@ -74,7 +74,7 @@ const groups = async (kind: string, id: string) =>
 const unfinished = async (id: string) => (await survivor.by(admin).listUnfinished({})).items.some(row => row.id === id);
 
 describe.each(['org', 'env'] as const)('killed between any two awaits of creating an %s', kind => {
-  test('REG-011 REG-019 REG-022 REG-024 REG-025 it is there whole, or not at all, or an orphan that nobody heard of and an operator can end', {
+  test('REG-011 REG-024 REG-025 it is there whole, or not at all, or an orphan that nobody heard of and an operator can end', {
     timeout: 300_000,
   }, async () => {
     const outcomes = { whole: 0, nothing: 0, orphan: 0 };

@@ -25,6 +25,7 @@ describe('creating an organization', () => {
       200,
       { slug, display_name: 'Acme', org_domain: `${slug}.localhost`, status: 'active', version: 1 },
     ]);
+    expect(await world.written('platform:sys:org:created', slug)).toMatchObject([{ hold: null }]);
     expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
       headers: { 'x-platform-target-env-id': SYSTEM.envId },
       body: { template: 'org', org_id: answer.json['org_id'], owner: owner.id },
@@ -70,7 +71,7 @@ describe('creating an organization', () => {
       .toMatchObject({ env_id: SYSTEM.envId, payload });
   });
 
-  test("REG-014 REG-141 the creator's access change is told in the policy family", async () => {
+  test("REG-009 REG-014 REG-141 the creator's access change is told in the policy family", async () => {
     const { owner } = await world.org();
     const rows = await world.sql<
       { stream_family: string; payload: object }[]
@@ -89,9 +90,10 @@ describe('creating an organization', () => {
     });
     const rows = await world.sql<
       object[]
-    >`select service, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
+    >`select service, ts, env_id, action, actor, resource, outcome, correlation_id from audit where correlation_id = 'click-0001'`;
     const row = {
       service: 'sys',
+      ts: expect.anything(),
       env_id: SYSTEM.envId,
       action: 'org.created',
       actor: { kind: 'user', id: owner.id },
@@ -103,10 +105,16 @@ describe('creating an organization', () => {
     const events = await world.sql<
       object[]
     >`select env_id, payload from outbox where event_type = 'platform:sys:audit:recorded' and payload->>'correlation_id' = 'click-0001'`;
-    expect([...events]).toMatchObject([{ env_id: SYSTEM.envId, payload: row }]);
+    expect([...events]).toMatchObject([{ env_id: SYSTEM.envId, payload: { ...row, ts: expect.stringMatching(/^\d{4}-.*Z$/) } }]);
+    // So it is with every row there is, whatever it is about: one event, on the system environment.
+    const told = await world.sql<object[]>`
+      select count(*)::int as events, bool_and(outbox.env_id = ${SYSTEM.envId}) as there from audit left join outbox
+        on event_type = 'platform:sys:audit:recorded' and payload->>'audit_id' = audit.audit_id::text and payload->>'env_id' = audit.env_id::text
+      group by audit.audit_id having count(outbox.id) <> 1 or not bool_and(outbox.env_id = ${SYSTEM.envId})`;
+    expect([...told]).toEqual([]);
   });
 
-  test('REG-022 REG-023 REG-013 while identity is away nothing is left behind; a retry makes one, with one event', async () => {
+  test('REG-013 REG-022 REG-023 while identity is away nothing is left behind; a retry makes one, with one event', async () => {
     const slug = world.slug();
     const owner = world.stranger();
     world.directory.down.add('provisionAccess');
@@ -125,9 +133,11 @@ describe('creating an organization', () => {
           .map(({ payload }) => payload['org_id']),
       )
       .toEqual([org.org_id]);
+    expect([...world.directory.models].filter(model => model.endsWith(org.org_id))).toEqual([`org:${org.org_id}`]);
+    expect(world.directory.of(owner.id)).toEqual([`platform:org:${org.org_id}:owners`]);
   });
 
-  test('REG-026 of two creates with one slug at once, one wins and the other is 409', async () => {
+  test('REG-026 of two creates with one slug at once, one wins and the other is 409, of an environment too', async () => {
     const slug = world.slug();
     const outcomes = await Promise.all([refusal(world.org(world.stranger(), slug)), refusal(world.org(world.stranger(), slug))]);
     expect(outcomes.sort()).toEqual([
@@ -136,6 +146,10 @@ describe('creating an organization', () => {
     ]);
     const rows = await world.sql<object[]>`select 1 from orgs where slug = ${slug}`;
     expect(rows).toHaveLength(1);
+    const { org, owner } = await world.org();
+    const envs = await Promise.all([1, 2].map(() => refusal(world.env(owner, org.org_id, 'prod'))));
+    expect(envs.sort()).toEqual(outcomes);
+    expect(await world.sql<object[]>`select 1 from envs where org_id = ${org.org_id}`).toHaveLength(1);
   });
 
   test('REG-024 REG-025 an orphan of a crashed create blocks its slug until it is archived, and its held event is never told', async () => {
@@ -165,20 +179,43 @@ describe('creating an organization', () => {
     expect((await world.written('platform:sys:org:created', slug)).map(({ payload }) => payload['org_id'])).toEqual([org.org_id]);
   });
 
-  test('REG-145 REG-146 resolvers are told', async () => {
-    const heard = Promise.withResolvers<Record<string, unknown>>();
-    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message =>
-      heard.resolve(JSON.parse(message) as Record<string, unknown>),
-    );
-    const { org } = await world.org();
-    expect(await heard.promise).toMatchObject({ scope: 'org', org_id: org.org_id });
+  test('REG-145 REG-146 resolvers are told of an organization and of an environment, each under its scope and when it is there', async () => {
+    const heard: Promise<Record<string, unknown>>[] = [];
+    await using _ = await world.kv.subscribe('platform:sys:domain:changed', message => {
+      const told = JSON.parse(message) as Record<string, unknown>;
+      const { org_id = null, env_id = null } = told as { org_id?: string; env_id?: string };
+      heard.push(
+        world.sql<[{ n: number }]>`select ((select count(*) from orgs where org_id = ${org_id}) + (select count(*) from envs
+          where env_id = ${env_id}))::int as n`.then(([{ n }]) => ({ ...told, n })),
+      );
+    });
+    const { org, owner } = await world.org();
+    await expect.poll(() => Promise.all(heard)).toMatchObject([{ scope: 'org', org_id: org.org_id, n: 1 }]);
+    const env = await world.env(owner, org.org_id);
+    await expect.poll(() => Promise.all(heard)).toHaveLength(2);
+    expect(await heard[1]).toMatchObject({ scope: 'env', org_id: org.org_id, env_id: env.env_id, n: 2 });
+    // What is not committed is told to nobody.
+    expect(
+      await world.losingCommits('envs', () =>
+        world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { display_name: 'Lost' } }),
+      ),
+    ).toBe('lost');
+    await world.host.by(owner).updateEnv({ params: { env_id: env.env_id }, body: { display_name: 'Kept' } });
+    await expect.poll(() => heard.length).toBe(3);
   });
 });
 
 describe('creating an environment', () => {
-  test('REG-010 REG-012 REG-013 REG-119 realm and access model of the new environment are asked for before the answer', async () => {
+  test('REG-010 REG-012 REG-018 REG-119 realm and access model of the new environment are asked for before the answer, which is 200', async () => {
     const { org, owner } = await world.org();
-    const env = await world.env(owner, org.org_id, 'prod');
+    const { status, json } = await world.host.fetch('/v1/e', {
+      method: 'POST',
+      persona: owner,
+      body: JSON.stringify({ org_id: org.org_id, slug: 'prod', display_name: 'Production' }),
+    });
+    expect(status).toBe(200);
+    const env = json as unknown as { env_id: string };
+    expect(await world.written('platform:sys:env:created', env.env_id)).toMatchObject([{ hold: null }]);
     expect(env).toMatchObject({ org_id: org.org_id, slug: 'prod', auth_domain: null, status: 'active' });
     expect(world.directory.realms.get(`auth.prod.${org.slug}.localhost`)).toBe(env.env_id);
     expect(world.directory.asked('provisionAccess').at(-1)?.input).toMatchObject({
@@ -228,7 +265,7 @@ describe('creating an environment', () => {
       ]);
   });
 
-  test('REG-014 REG-016 access changed in the system realm and in the new one', async () => {
+  test('REG-010 REG-014 access changed in the system realm and in the new one', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const rows = await world.sql<
@@ -266,6 +303,9 @@ describe('creating an environment', () => {
     const rows = await world.sql<{ action: string }[]>`select action from audit where env_id = ${env.env_id}`;
     expect(rows.map(({ action }) => action)).toEqual(['env.created']);
     expect(await world.written('platform:sys:identity:updated', env.env_id)).toHaveLength(1);
+    const seeded = await world.sql<object[]>`
+      select 1 from outbox where event_type = 'platform:sys:policy:updated' and env_id = ${env.env_id}`;
+    expect(seeded).toHaveLength(1);
     expect((await world.written('platform:sys:env:created', env.env_id)).map(({ hold }) => hold)).toEqual([null]);
   });
 

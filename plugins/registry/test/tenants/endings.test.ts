@@ -21,7 +21,8 @@ describe('archive, suspend, delete', () => {
   test('REG-063 REG-128 REG-143 so does archiving an environment', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
-    await Promise.all([1, 2].map(() => world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } })));
+    const answers = await Promise.all([1, 2].map(() => world.host.by(owner).archiveEnv({ params: { env_id: env.env_id } })));
+    expect(answers.map(({ status }) => status)).toEqual(['archived', 'archived']);
     expect((await world.written('platform:sys:env:archived', env.env_id)).map(({ payload }) => payload)).toEqual([
       { env_id: env.env_id, org_id: org.org_id },
     ]);
@@ -39,7 +40,21 @@ describe('archive, suspend, delete', () => {
   test('REG-064 REG-065 REG-125 REG-129 REG-143 deleting takes everything along and tells it in one transaction', async () => {
     const { org, owner } = await world.org();
     const envs = [await world.env(owner, org.org_id), await world.env(owner, org.org_id)];
-    await world.host.by(owner).putEnvBranding({ params: { id: envs[0]?.env_id as string }, body: { primary_color: '#112233' } });
+    const first = { env_id: envs[0]?.env_id as string };
+    await world.host.by(owner).putEnvBranding({ params: { id: first.env_id }, body: { primary_color: '#112233' } });
+    await world.host.by(owner).putOrgBranding({ params: { id: org.org_id }, body: { primary_color: '#112233' } });
+    await world.app(owner, first.env_id);
+    await world.host.by(owner).createBinding({ params: first, body: { app_id: 'crm', slug: 'front' } });
+    await world.host
+      .by(owner)
+      .updateServices({ params: first, body: { services: [{ service: 'web', enabled: true, config: { theme: 1 } }] } });
+    await world.host.by(owner).createInvitation({ params: { org_id: org.org_id }, body: { email: 'waiting@example.org' } });
+    const outsider = { ...world.stranger() };
+    const refused = [
+      world.host.by(outsider).deleteOrg({ params: { id: org.org_id } }),
+      world.host.by(outsider).deleteEnv({ params: first }),
+    ].map(refusal);
+    expect(await Promise.all(refused)).toEqual([403, 403].map(status => [status, 'not_org_member']));
     await world.host.by(owner).archiveOrg({ params: { id: org.org_id } });
     await world.host.by(owner).deleteOrg({ params: { id: org.org_id } });
     const ids = [org.org_id, ...envs.map(({ env_id }) => env_id)];
@@ -47,16 +62,18 @@ describe('archive, suspend, delete', () => {
       select 1 from orgs where org_id = any(${ids}::uuid[]) union all select 1 from envs where org_id = ${org.org_id} union all select 1
         from branding where subject_id = any(${ids}::uuid[])
       union all select 1 from policy_sets where env_id = any(${ids}::uuid[]) union all select 1 from service_enablement
-        where env_id = any(${ids}::uuid[])`;
+        where env_id = any(${ids}::uuid[]) union all select 1 from app_instances where env_id = any(${ids}::uuid[]) union all
+      select 1 from bindings where env_id = any(${ids}::uuid[]) union all select 1 from invitations where org_id = ${org.org_id} union all
+      select 1 from hostnames where env_id = any(${ids}::uuid[])`;
     expect(left).toHaveLength(0);
     const [{ transactions }] = await world.sql<
       [{ transactions: number }]
     >`select count(distinct xmin::text)::int as transactions from outbox
       where event_type in ('platform:sys:org:deleted', 'platform:sys:env:deleted') and payload->>'org_id' = ${org.org_id} and not relayed`;
     expect(transactions).toBeLessThanOrEqual(1);
-    expect((await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload['env_id']).sort()).toEqual(
-      envs.map(({ env_id }) => env_id).sort(),
-    );
+    const gone = (await world.written('platform:sys:env:deleted', org.org_id)).map(({ payload }) => payload);
+    expect(gone).toHaveLength(2);
+    expect(gone).toEqual(expect.arrayContaining(envs.map(({ env_id }) => ({ env_id, org_id: org.org_id }))));
     expect((await world.written('platform:sys:org:deleted', org.org_id)).map(({ payload }) => payload)).toEqual([{ org_id: org.org_id }]);
   });
 
@@ -79,13 +96,18 @@ describe('archive, suspend, delete', () => {
     });
   });
 
-  test('REG-044 REG-123 G-SYS-02 only a platform administrator suspends and resumes; what is suspended can be read, not changed', async () => {
+  test('REG-044 REG-048 REG-064 REG-123 G-SYS-02 only a platform administrator suspends and resumes; what is suspended can be read, not changed', async () => {
     const { org, owner } = await world.org();
     const target = { params: { id: org.org_id } };
     expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { status: 'suspended' } }))).toEqual([
       403,
       'platform_admin_required',
     ]);
+    for (const status of ['archived', 'frozen'])
+      expect(await refusal(world.host.by(world.admin()).updateOrg({ ...target, body: { status: status as never } }))).toEqual([
+        400,
+        'validation_failed',
+      ]);
     await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'suspended' } });
     expect(await world.host.by(owner).getOrg(target)).toMatchObject({ status: 'suspended' });
     expect(await refusal(world.host.by(owner).updateOrg({ ...target, body: { display_name: 'Other' } }))).toEqual([409, 'org_suspended']);
@@ -95,16 +117,29 @@ describe('archive, suspend, delete', () => {
       display_name: 'Other',
       status: 'active',
     });
-    expect(
-      (await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => [payload['status'], payload['org_display_name']]),
-    ).toEqual([
-      ['suspended', org.display_name],
-      ['active', org.display_name],
-      ['active', 'Other'],
+    const snapshot = (status: string, org_display_name: string) => ({
+      env_id: null,
+      env_slug: null,
+      env_display_name: null,
+      org_id: org.org_id,
+      org_slug: org.slug,
+      org_domain: org.org_domain,
+      org_display_name,
+      auth_domain: null,
+      status,
+    });
+    expect((await world.written('platform:sys:org:updated', org.org_id)).map(({ payload }) => payload)).toEqual([
+      snapshot('suspended', org.display_name),
+      snapshot('active', org.display_name),
+      snapshot('active', 'Other'),
     ]);
+    // It goes from every state, by who may.
+    await world.host.by(world.admin()).updateOrg({ ...target, body: { status: 'suspended' } });
+    await world.host.by(owner).deleteOrg(target);
+    expect(await refusal(world.host.by(world.admin()).getOrg(target))).toEqual([404, 'org_not_found']);
   });
 
-  test('REG-127 an environment is suspended the same way; a slug never changes; nothing leaves the archive', async () => {
+  test('REG-048 REG-064 REG-079 REG-127 REG-129 REG-143 an environment is suspended the same way; a slug never changes; nothing leaves the archive', async () => {
     const { org, owner } = await world.org();
     const env = await world.env(owner, org.org_id);
     const target = { params: { env_id: env.env_id } };
@@ -117,7 +152,19 @@ describe('archive, suspend, delete', () => {
     expect(
       await refusal(world.host.by(owner).updateServices({ ...target, body: { services: [{ service: 'sys', enabled: false }] } })),
     ).toEqual([409, 'env_suspended']);
-    expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload['status'])).toEqual(['suspended']);
+    expect((await world.written('platform:sys:env:updated', env.env_id)).map(({ payload }) => payload)).toEqual([
+      {
+        env_id: env.env_id,
+        env_slug: env.slug,
+        env_display_name: env.display_name,
+        org_id: org.org_id,
+        org_slug: org.slug,
+        org_domain: org.org_domain,
+        org_display_name: org.display_name,
+        auth_domain: null,
+        status: 'suspended',
+      },
+    ]);
     expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { slug: 'another' } }))).toEqual([
       400,
       'immutable_field',
@@ -126,6 +173,11 @@ describe('archive, suspend, delete', () => {
     expect(await refusal(world.host.by(world.admin()).updateEnv({ ...target, body: { status: 'active' } }))).toEqual([
       409,
       'record_archived',
+    ]);
+    await world.host.by(owner).deleteEnv(target);
+    expect(await refusal(world.host.by(world.admin()).getEnv(target))).toEqual([404, 'env_not_found']);
+    expect((await world.written('platform:sys:env:deleted', env.env_id)).map(({ payload }) => payload)).toEqual([
+      { env_id: env.env_id, org_id: org.org_id },
     ]);
   });
 

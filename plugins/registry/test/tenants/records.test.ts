@@ -47,6 +47,8 @@ describe('audit ingest', () => {
     expect(await world.host.fetch('/v1/audit', { method: 'POST', persona: as.delegated(SYSTEM.envId, 'audit:write'), body })).toMatchObject(
       { status: 403, json: { code: 'm2m_required' } },
     );
+    const unscoped = world.host.by(world.service('func-worker', 'audit:read'));
+    expect(await refusal(unscoped.recordAudit({ body: { env_id: ENV, action: 'x' } }))).toEqual([403, 'policy_denied']);
   });
 
   test('G-SYS-13 a delivery repeated under its idempotency key is stored and told once', async () => {
@@ -77,6 +79,8 @@ describe('audit listing', () => {
     ]);
     expect(await ask({ action: 'filter.a', service: 'func' })).toEqual([['func', 'filter.a', ENV]]);
     expect(await ask({ env_id: OTHER })).toEqual([['func', 'filter.b', OTHER]]);
+    const unscoped = as.user('sys:sys:admin', ...EVERYTHING.filter(scope => scope !== 'audit:read'));
+    expect(await refusal(world.host.by(unscoped).listAudit({ query: {} }))).toEqual([403, 'policy_denied']);
   });
 
   test('REG-101 REG-152 the keyset pages through rows of one instant, none twice and none missing', async () => {
@@ -218,8 +222,11 @@ describe('policy data', () => {
     await store().policyUpsertAttribute({ body: { ...attribute, value: ['a', 'b'] } });
     const snapshot = await store().policySnapshot({ query: { env_id: ENV, service: 'func' } });
     expect([snapshot.relations, snapshot.attributes]).toMatchObject([[row], [{ ...attribute, value: ['a', 'b'] }]]);
-    for (const query of [{ env_id: OTHER, service: 'func' }])
-      expect(await store().policySnapshot({ query })).toMatchObject({ relations: [], attributes: [] });
+    for (const [service, env_id] of [
+      ['func', OTHER],
+      ['sys', ENV],
+    ] as const)
+      expect(await store(service).policySnapshot({ query: { env_id, service } })).toMatchObject({ relations: [], attributes: [] });
     const put = (values: Record<string, string | number | null>) =>
       store().policyPutAttributes({ body: { env_id: ENV, service: 'func', principal: 'user:ada', values } });
     expect(await put({ level: null, floor: 3, wing: 'east' })).toEqual({

@@ -52,7 +52,7 @@ describe('slugs', () => {
   });
 });
 
-test('REG-070 REG-073 REG-074 REG-075 REG-078 REG-079 REG-111 each write asks for its own scope', async () => {
+test('REG-062 REG-063 REG-070 REG-073 REG-074 REG-075 REG-078 REG-079 REG-111 each write asks for its own scope', async () => {
   const { org } = await world.org();
   const id = { params: { id: org.org_id } };
   const env = { params: { env_id: SYSTEM.envId } };

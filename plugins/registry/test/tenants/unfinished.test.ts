@@ -192,6 +192,12 @@ describe('two at once', () => {
       by.updateOrg({ ...target, body: { org_domain: `${org.slug}.example` } }),
     ]);
     expect(await by.getOrg(target)).toMatchObject({ display_name: 'Renamed', org_domain: `${org.slug}.example`, version: 3 });
+    const env = { params: { env_id: (await world.env(owner, org.org_id)).env_id } };
+    await Promise.all([
+      by.updateEnv({ ...env, body: { display_name: 'Renamed' } }),
+      by.updateEnv({ ...env, body: { auth_domain: `login.${org.slug}.example` } }),
+    ]);
+    expect(await by.getEnv(env)).toMatchObject({ display_name: 'Renamed', auth_domain: `login.${org.slug}.example`, version: 3 });
   });
 
   test('an environment is not born into an organization that goes away meanwhile', async () => {
