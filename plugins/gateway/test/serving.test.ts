@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { readSettings } from '@platform/kernel/host/boot/settings';
 import { SYSTEM } from '@platform/sdk';
-import { as, boot, type BootedHost, describeConformance, manifestOf } from '@platform/testing';
+import { as, boot, type BootedHost, describeConformance, manifestOf, readRecord } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { gateway } from '../contract/index.ts';
 import plugin from '../src/plugin.ts';
@@ -20,9 +21,22 @@ test('GWY-047 health is for everybody, and names the build', async () => {
   expect(await host.fetch('/v1/health')).toMatchObject({ status: 200, json: { status: 'ok', build: 'test' } });
 });
 
-test('GWY-048 readiness is for everybody, and asks the key-value store', async () => {
+test('GWY-048 readiness is for everybody, and asks the key-value store: without it the gateway is not ready, and serves', async () => {
   expect((await host.fetch('/readiness')).json).toMatchObject({ checks: { key_value: { ok: true }, delegator: { ok: true } } });
-});
+  const { pid } = readRecord(join(host.stores.dataDir, 'run', 'kv.json')) as { pid: number };
+  process.kill(pid, 'SIGSTOP');
+  try {
+    expect(await host.fetch('/readiness')).toMatchObject({
+      status: 503,
+      json: { status: 'not_ready', checks: { key_value: { ok: false } } },
+    });
+    expect((await host.fetch('/v1/health')).status).toBe(200);
+    expect((await host.fetch('/metrics')).status).toBe(200);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await expect.poll(async () => (await host.fetch('/readiness')).json['checks']).toMatchObject({ key_value: { ok: true } });
+}, 30_000);
 
 test('GWY-049 the gauges are for everybody, and say what was promised', async () => {
   const { status, text } = await host.fetch('/metrics');

@@ -1,6 +1,7 @@
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '@platform/testing';
+import { hashOf } from '../../src/session/session-store.ts';
 import { PERSON } from '../fixtures/fake-identity.ts';
 import { codeOf, cookieOf, ENV, type Tenant, type World } from '../fixtures/world.ts';
 
@@ -12,7 +13,7 @@ const OPEN: Tenant = {
   allow_signup: true,
   oauth_client_id: 'shop-client',
   scope_whitelist: ['lending:read'],
-  service_whitelist: ['lending', 'sys'],
+  service_whitelist: ['lending', 'auth', 'app', 'sys', 'tls'],
 };
 
 /** Applications of tenants. */
@@ -96,13 +97,11 @@ export function describeApps(given: () => World): void {
       test('GWY-065 GWY-066 reaches the services of its list, never a banned one, and nothing without a scope of its list', async () => {
         const { cookie } = await world.signIn({}, at);
         const codes = await Promise.all(
-          ['lending', 'desk', 'sys'].map(async service => [service, (await proxied(cookie, `/proxy/${service}/v1/x`)).status]),
+          ['desk', 'auth', 'app', 'sys', 'tls'].map(async service => codeOf(await proxied(cookie, `/proxy/${service}/v1/x`))),
         );
-        expect(codes).toEqual([
-          ['lending', 200],
-          ['desk', 403],
-          ['sys', 403],
-        ]);
+        expect(codes).toEqual(Array(5).fill('not_whitelisted'));
+        expect(world.sent).toEqual([]);
+        expect((await proxied(cookie, '/proxy/lending/v1/x')).status).toBe(200);
         world.beside.apps.set(SHOP, { ...OPEN, scope_whitelist: ['desk:read'] });
         await world.kv.call('PUBLISH', 'platform:sys:domain:changed', JSON.stringify({ scope: 'app', env_id: ENV, app_instance_id: SHOP }));
         await eventually(async () => (await proxied(cookie, '/proxy/lending/v1/x')).status).toBe(403);
@@ -130,6 +129,12 @@ export function describeApps(given: () => World): void {
         expect(await codeOf(await world.ask('GET', '/auth/session', { headers: { cookie } }))).toBe('app_binding_mismatch');
         expect(await codeOf(await world.ask('GET', '/auth/session', { headers: { cookie }, tenant: {} }))).toBe('app_binding_mismatch');
         expect((await proxied(cookie, '/auth/session')).status).toBe(200);
+        // One that belongs to no application serves where none is named, and nowhere else.
+        const key = `bff:session:${hashOf(cookie.split('=')[1] as string)}`;
+        const record = JSON.parse(String(await world.kv.call('GET', key))) as object;
+        await world.kv.call('SET', key, JSON.stringify({ ...record, app_instance_id: null }));
+        expect((await world.ask('GET', '/auth/session', { headers: { cookie }, tenant: {} })).status).toBe(200);
+        expect(await codeOf(await proxied(cookie, '/auth/session'))).toBe('app_binding_mismatch');
       });
 
       test('GWY-061 GWY-062 is the one the ingress names; its host names it only where the setting says so', async () => {

@@ -132,6 +132,12 @@ export function describeDelegations(given: () => World): void {
         for (const secret of [token, world.identity.asked[0] as string, '"d":']) expect(JSON.stringify(shown) + kept).not.toContain(secret);
         // The record ends by itself, some minutes after the token.
         expect(Number(await world.kv.call('PTTL', `bff:delegation:${id}`))).toBeLessThanOrEqual(900_000);
+        // The request itself is good for as long as the identity service said, and is asked about no more.
+        const { delegation_id: late } = await start();
+        const asked = world.identity.grants(CIBA).length;
+        later(300);
+        expect(await poll(late)).toMatchObject({ state: 'expired' });
+        expect(world.identity.grants(CIBA)).toHaveLength(asked);
       });
 
       test.each([

@@ -19,7 +19,7 @@ export function describeEnvironments(given: () => World): void {
     const targeted = (path: string, env = ENV) => get(path, { 'x-bff-target-env-id': env });
 
     describe('another environment', () => {
-      test('GWY-058 GWY-059 GWY-060 is entered with a token of the delegator for this person, environment and service, fetched once', async () => {
+      test('GWY-013 GWY-058 GWY-059 GWY-060 is entered with a token of the delegator for this person, environment and service, fetched once', async () => {
         await Promise.all([targeted('/proxy/lending/v1/loans'), targeted('/proxy/lending/v1/loans')]);
         await targeted('/proxy/lending/v1/loans');
         const [exchange, ...more] = world.identity.grants(EXCHANGE);
@@ -40,6 +40,8 @@ export function describeEnvironments(given: () => World): void {
         expect(world.sent[0]?.headers['x-bff-target-env-id']).toBe(ENV);
         await targeted('/proxy/sys/v1/env');
         expect(world.identity.grants(EXCHANGE)).toHaveLength(2);
+        for (let time = 0; time < 2; time++) await targeted('/proxy/lending/v1/loans', SYSTEM.envId);
+        expect(world.identity.grants(EXCHANGE)).toHaveLength(3);
         expect(world.identity.grants('client_credentials')).toHaveLength(1);
       });
 

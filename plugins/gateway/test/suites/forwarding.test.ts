@@ -211,12 +211,14 @@ export function describeForwarding(given: () => World): void {
     });
 
     describe('the log sink', () => {
-      test('GWY-050 takes 16 KiB of JSON from anybody', async () => {
+      test('GWY-050 takes 16 KiB of JSON from anybody, and writes it into the log alone', async () => {
+        const recorded = world.host.audits.length;
         const send = (body: string) => world.ask('POST', '/audit', { body });
         expect((await send('{"fault":"x"}')).status).toBe(204);
         expect((await send(`"${'x'.repeat(17_000)}"`)).status).toBe(413);
         expect((await send('{')).status).toBe(400);
         expect(world.host.logged).toContainEqual(expect.objectContaining({ report: { fault: 'x' } }));
+        expect([world.host.audits.length, world.sent]).toEqual([recorded, []]);
       });
     });
   });

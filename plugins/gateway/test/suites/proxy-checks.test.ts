@@ -24,7 +24,10 @@ export function describeProxyChecks(given: () => World): void {
       const elsewhere = { tenant: { envId: SYSTEM.envId, appInstanceId: ENV } };
       test('GWY-051 GWY-097 session before binding, binding before origin, origin before token', async () => {
         const wrong = { ...elsewhere, origin: 'https://evil.sys.localhost:8443', headers: { cookie: browser.cookie } };
-        expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, headers: {} }))).toBe('session_required');
+        for (const headers of [{}, { cookie: `bff-session=${'a'.repeat(43)}` }]) {
+          const nobody = await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, headers });
+          expect([nobody.status, await codeOf(nobody)]).toEqual([401, 'session_required']);
+        }
         expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', wrong))).toBe('app_binding_mismatch');
         expect(await codeOf(await world.ask('POST', '/proxy/sys/v1/o', { ...wrong, tenant: { appInstanceId: SYSTEM.consoleAppId } }))).toBe(
           'origin_denied',

@@ -1,8 +1,9 @@
+import { createDecipheriv } from 'node:crypto';
 import { SYSTEM } from '@platform/sdk';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '@platform/testing';
 import { hashOf, SessionStore } from '../../src/session/session-store.ts';
-import { type Browser, codeOf, cookieOf, type GatewayProcess, newKey, type World } from '../fixtures/world.ts';
+import { type Browser, codeOf, cookieOf, ENV, type GatewayProcess, newKey, type World } from '../fixtures/world.ts';
 import { PERSON } from '../fixtures/fake-identity.ts';
 
 /** The records themselves, in the store of the process. */
@@ -26,6 +27,10 @@ export function describeSessions(given: () => World): void {
       test('GWY-003 GWY-083 holds no token and not the cookie in a readable form, and opens only under its own key', async () => {
         const text = (await world.kv.call('GET', key())) as string;
         for (const secret of [...world.identity.issued, browser.cookie.split('=')[1] as string]) expect(text).not.toContain(secret);
+        const { iv = '', ct = '', tag = '' } = (await stored())['tokens_enc'] as Record<string, string>;
+        const opened = createDecipheriv('aes-256-gcm', Buffer.from(world.key, 'base64'), Buffer.from(iv, 'base64url'));
+        expect(opened.update(Buffer.from(ct, 'base64url')).toString()).toContain(world.identity.issued[0]);
+        expect(Buffer.from(tag, 'base64url')).toHaveLength(16);
         const moved = 'a'.repeat(43);
         await world.kv.call(
           'SET',
@@ -97,8 +102,16 @@ export function describeSessions(given: () => World): void {
         world.later(2 * day);
         expect((await get(world, '/auth/session')).status).toBe(401);
         browser = await world.signIn();
+        const lives = (record: Record<string, unknown>) =>
+          ['idle', 'absolute'].map(
+            end => (Date.parse(String(record[`${end}_expires_at`])) - Date.parse(String(record['created_at']))) / 1_000,
+          );
+        expect(lives(await stored())).toEqual([7 * day, 30 * day]);
         world.later(8 * day);
         expect((await get(world, '/auth/session')).status).toBe(401);
+        const shorter = await world.another({ PLATFORM_BFF_IDLE_TTL_S: '60', PLATFORM_BFF_ABSOLUTE_TTL_S: '90' });
+        browser = await shorter.signIn();
+        expect(lives(await stored())).toEqual([60, 90]);
       });
 
       test('GWY-098 lost from the store it is 401', async () => {
@@ -119,6 +132,12 @@ export function describeSessions(given: () => World): void {
         expect(world.identity.grants('refresh_token')).toHaveLength(1);
         expect(new Set(world.sent.map(({ headers }) => headers['authorization'])).size).toBe(1);
         expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[3]}`);
+        // The old pair is nowhere any more: the next refresh is by the new one.
+        world.later(expired);
+        expect((await get(world)).status).toBe(200);
+        expect(world.identity.grants('refresh_token').map(({ form }) => form['refresh_token'])).toEqual(
+          [2, 5].map(at => world.identity.issued[at]),
+        );
       });
 
       test('GWY-057 that is refused ends the session', async () => {
@@ -151,11 +170,17 @@ export function describeSessions(given: () => World): void {
       });
 
       test('GWY-028 that the page asks for renews the tokens in place', async () => {
+        const before = await stored();
+        world.identity.access = { scope: 'openid sys:read' };
+        world.later(60);
         const answer = await world.ask('POST', '/auth/refresh', { headers: browser.headers });
         expect([answer.status, await answer.json()]).toEqual([
           200,
           expect.objectContaining({ csrf_token: browser.csrf, env_id: SYSTEM.envId }),
         ]);
+        const after = await stored();
+        expect(after).toMatchObject({ session_id: before['session_id'], scopes: ['openid', 'sys:read'] });
+        expect(Date.parse(String(after['idle_expires_at'])) - Date.parse(String(before['idle_expires_at']))).toBe(60_000);
         expect(world.identity.grants('refresh_token')).toHaveLength(1);
         await get(world);
         expect(world.sent[0]?.headers['authorization']).toBe(`Bearer ${world.identity.issued[3]}`);
@@ -230,13 +255,19 @@ export function describeSessions(given: () => World): void {
       });
 
       test('GWY-006 GWY-092 a revocation by the identity service ends every session that came from it', async () => {
+        expect(world.host.manifest.consumes['bff-session-reaper']).toEqual({
+          event: 'platform:auth:session:revoked',
+          family: 'identity',
+          delivery: 'fleet',
+        });
         await world.identitySessionEnded();
         expect((await get(world)).status).toBe(401);
         expect(await world.kv.call('KEYS', 'bff:session:*')).toEqual([]);
       });
 
-      test("GWY-011 GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
-        const second = await world.signIn();
+      test("GWY-011 GWY-020 GWY-031 GWY-033 GWY-034 GWY-035 a person sees and ends the own sessions, and nobody else's", async () => {
+        const [second, third] = [await world.signIn(), await world.signIn()];
+        const refreshOfThird = world.identity.issued.at(-1);
         world.beside.groups.set('somebody-else', [SYSTEM.consoleGroup]);
         world.identity.access = { sub: 'somebody-else' };
         world.identity.id = { sub: 'somebody-else' };
@@ -248,14 +279,21 @@ export function describeSessions(given: () => World): void {
             }
           ).items;
         const mine = await list(browser);
-        expect(mine).toHaveLength(2);
+        expect(mine).toHaveLength(3);
         expect(Object.keys(mine[0] ?? {}).sort()).toEqual(['created_at', 'current', 'last_seen', 'session_id']);
         const [foreign] = await list(stranger);
-        for (const method of ['GET', 'DELETE']) {
-          const answer = await world.ask(method, `/v1/auth/sessions/${foreign?.session_id}`, { headers: browser.headers });
-          expect([answer.status, await codeOf(answer)]).toEqual([404, 'session_not_found']);
-        }
-        const other = mine.find(({ current }) => !current)?.session_id;
+        for (const method of ['GET', 'DELETE'])
+          for (const id of [foreign?.session_id, ENV]) {
+            const answer = await world.ask(method, `/v1/auth/sessions/${id}`, { headers: browser.headers });
+            expect([answer.status, await codeOf(answer)]).toEqual([404, 'session_not_found']);
+          }
+        const gone = (await list(third)).find(({ current }) => current)?.session_id;
+        expect((await world.ask('DELETE', `/v1/auth/sessions/${gone}`, { headers: browser.headers })).status).toBe(204);
+        expect((await world.ask('GET', '/auth/session', { headers: { cookie: third.cookie } })).status).toBe(401);
+        expect(world.identity.calls.filter(({ path }) => path === '/mtls/oauth/revoke').map(({ form }) => form['token'])).toEqual([
+          refreshOfThird,
+        ]);
+        const other = (await list(browser)).find(({ current }) => !current)?.session_id;
         expect(await (await world.ask('GET', `/v1/auth/sessions/${other}`, { headers: browser.headers })).json()).toMatchObject({
           session_id: other,
           ip_prefix: '203.0.113.0/24',

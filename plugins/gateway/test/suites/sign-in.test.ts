@@ -17,7 +17,7 @@ export function describeSignIn(given: () => World): void {
     describe('a sign-in', () => {
       test("GWY-024 GWY-004 pushes the request with PKCE and sends the browser to the environment's own identity host", async () => {
         const begun = await begin('/auth/login?return_to=/&prompt=login&login_hint=ada@example.com');
-        expect(begun.status).toBe(302);
+        expect([begun.status, cookieOf(begun, 'bff-pkce')]).toEqual([302, expect.stringMatching(/./)]);
         const [pushed] = world.identity.calls;
         expect(pushed).toMatchObject({ path: '/mtls/oauth/par', hostname: 'auth.ops.sys.localhost' });
         expect(pushed?.form).toMatchObject({

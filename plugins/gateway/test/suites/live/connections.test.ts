@@ -104,7 +104,7 @@ export function describeLiveConnections(given: () => World): void {
     });
 
     describe('the end of a session', () => {
-      test('GWY-006 closes its sockets with 4401 in every process, and its streams with a last word', async () => {
+      test('GWY-006 GWY-088 closes its sockets with 4401 in every process, and its streams with a last word', async () => {
         const other = await world.another();
         const pages: Page[] = [await world.listen(browser), await other.listen(browser)];
         const stream = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie } });

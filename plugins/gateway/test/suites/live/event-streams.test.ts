@@ -54,6 +54,16 @@ export function describeEventStreams(given: () => World): void {
       expect([answer.status, await codeOf(answer)]).toEqual([409, 'no_live_stream']);
     });
 
+    test('GWY-042 GWY-043 GWY-044 is for a session of this very application', async () => {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const body = method === 'POST' ? { body: '{"types":[]}' } : {};
+        const nobody = await world.ask(method, '/subscribe', { ...body, headers: {} });
+        const elsewhere = await world.ask(method, '/subscribe', { ...body, headers: browser.headers, tenant: { appInstanceId: ENV } });
+        expect([method, nobody.status, await codeOf(nobody)]).toEqual([method, 401, 'session_required']);
+        expect([method, elsewhere.status, await codeOf(elsewhere)]).toEqual([method, 401, 'app_binding_mismatch']);
+      }
+    });
+
     test('one that nobody will read takes no place: Accept does not admit it, or only its head is asked for', async () => {
       const first = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie } });
       const refused = await world.ask('GET', '/subscribe', { headers: { cookie: browser.cookie, accept: 'image/png' } });

@@ -152,7 +152,7 @@ export function describeLiveEvents(given: () => World): void {
     });
 
     describe('families that verticals bring', () => {
-      test("are heard beside those of the platform's contracts, which nobody names by hand", async () => {
+      test("GWY-089 are heard beside those of the platform's contracts, which nobody names by hand", async () => {
         await eventually(() => world.host.families).toEqual(expect.arrayContaining(['acme', 'identity', 'stat-pipeline', 'sys']));
         expect(world.host.families.filter(family => ['audit', 'bus'].includes(family))).toEqual([]);
         await grant(`platform:env:${ENV}:viewers`);
