@@ -58,8 +58,11 @@ function Routed({ route }: { route: Route }) {
       if (!services) return <Loading />;
       const service = services.find(each => each.service === route.service);
       if (!service) return <NotFoundPage />;
-      if (!featureEnabled(features, service.service)) return <FeatureOff label={service.label} />;
-      const page = <ServicePage key={`${route.service}/${route.page}`} service={service} page={route.page} props={route.props} />;
+      const page = featureEnabled(features, service.service) ? (
+        <ServicePage key={`${route.service}/${route.page}`} service={service} page={route.page} props={route.props} />
+      ) : (
+        <FeatureOff label={service.label} />
+      );
       return place.env ? <EnvGate env={place.env}>{() => page}</EnvGate> : page;
     }
     default:
