@@ -51,6 +51,11 @@ test('SGN-017 SGN-028 links between steps carry the whole OAuth context', () => 
     .filter(({ pathname }) => !pathname.endsWith('.css'));
   expect(links.map(({ pathname }) => pathname)).toEqual(['/password-reset', '/sign-up']);
   for (const { searchParams } of links) expect(Object.fromEntries(searchParams)).toEqual(context);
+  // So do those of every other step of an authorization; the own account is none, and what a provider sends back is its own.
+  const shown = ROUTED.filter(step => step !== 'sso' && !step.startsWith('account')).concat('account-recovery', 'account-recovery/confirm');
+  for (const step of shown)
+    for (const [, href = ''] of render(step, context).matchAll(/href="(\/(?!signin-assets)[^"]*)"/g))
+      expect([step, Object.fromEntries(new URL(href.replaceAll('&amp;', '&'), 'https://x').searchParams)]).toEqual([step, context]);
 });
 
 test('SGN-022 SGN-024 the single sign-on button and the recovery explainer are there', () => {

@@ -31,6 +31,9 @@ test('CON-012 the only key that outlives the page is the collapsed rail', () => 
 test('CON-021 only the client talks to the network, and it alone fetches', () => {
   const calls = files.filter(file => /\bfetch\(|XMLHttpRequest|EventSource|sendBeacon/.test(source(file)));
   expect(calls).toEqual(['api/gateway/gateway-client.ts']);
+  expect(files.filter(file => /new WebSocket\(/.test(source(file)))).toEqual(['api/live/live-channel.ts']);
+  const asked = [...source('api/gateway/gateway-client.ts').matchAll(/['`}](\/[a-z]+\/[a-z-]*)/g)].map(([, path]) => path);
+  expect([...new Set(asked)].sort()).toEqual(['/auth/login', '/auth/session', '/auth/sign-out', '/proxy/']);
 });
 
 test('CON-031 what the generic pages send is a POST', () => {

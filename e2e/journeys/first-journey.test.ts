@@ -96,7 +96,7 @@ describe(`the first journey, ${split ? 'one process per service' : 'all in one p
     await context.close();
   });
 
-  test('4 CON-022 an organization and an environment are created, the next click is authorized, and a second window sees it without reloading', async () => {
+  test('4 CON-003 CON-022 an organization and an environment are created, the next click is authorized, and a second window sees it without reloading', async () => {
     contextOfSecond = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     second = await contextOfSecond.newPage();
     await second.goto(platform.ready.console);

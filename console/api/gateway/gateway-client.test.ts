@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { GatewayClient } from './gateway-client.ts';
+import { liveUrl } from './gateway-origin.ts';
 import { LogRing } from '../live/log-ring.ts';
 import type { Problem } from './problem.ts';
 import { targetHeaders, targetQuery } from './target.ts';
@@ -32,11 +33,14 @@ test('CON-008 CON-021 every call goes to bff.<current host>, with the cookie', a
   await client.session();
   await client.call('orders', '/v1/admin/rows');
   await client.signOut();
-  expect(seen.map(({ url }) => url)).toEqual([
-    'https://bff.console.ops.sys.localhost:8443/auth/session',
-    'https://bff.console.ops.sys.localhost:8443/proxy/orders/v1/admin/rows',
-    'https://bff.console.ops.sys.localhost:8443/auth/sign-out',
+  const gateway = 'bff.console.ops.sys.localhost:8443';
+  expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    `GET https://${gateway}/auth/session`,
+    `GET https://${gateway}/proxy/orders/v1/admin/rows`,
+    `POST https://${gateway}/auth/sign-out`,
   ]);
+  expect(client.loginUrl('#/orgs')).toBe(`https://${gateway}/auth/login?return_to=%2F%23%2Forgs`);
+  expect(liveUrl('console.ops.sys.localhost:8443')).toBe(`wss://${gateway}/ws`);
   expect(seen.every(({ credentials }) => credentials === 'include')).toBe(true);
 });
 

@@ -20,7 +20,9 @@ test('CON-033 the routes of an org and an environment', () => {
   expect(parseRoute('#/env/create?org=o')).toEqual({ name: 'env-create', org: 'o' });
   expect(parseRoute('#/members?org=o')).toEqual({ name: 'members', org: 'o' });
   expect(parseRoute('#/settings?org=o&env=e')).toEqual({ name: 'settings', env: 'e' });
+  expect(parseRoute('#/settings?org=o')).toEqual({ name: 'settings', org: 'o' });
   expect(parseRoute('#/branding?env=e')).toEqual({ name: 'branding', env: 'e' });
+  expect(parseRoute('#/branding?org=o')).toEqual({ name: 'branding', org: 'o' });
   expect(parseRoute('#/audit?env=e')).toEqual({ name: 'audit', env: 'e' });
   expect(parseRoute('#/audit?env=e&correlation=c%201')).toEqual({ name: 'audit', env: 'e', correlation: 'c 1' });
 });

@@ -79,7 +79,7 @@ describe("the console's host", () => {
     expect(headers['referrer-policy']).toBe('no-referrer');
   });
 
-  test('console.json says where the gateway is and what to listen to', async () => {
+  test('CON-038 console.json says where the gateway is and what to listen to', async () => {
     const { status, json } = await host.fetch('/console.json');
     expect([status, json]).toMatchObject([
       200,
@@ -90,7 +90,14 @@ describe("the console's host", () => {
       },
     ]);
     expect(json['live_types']).toEqual(
-      expect.arrayContaining(['platform:sys:org:created', 'platform:sys:env:archived', 'platform:stat:traffic:snapshot']),
+      expect.arrayContaining([
+        'platform:sys:org:created',
+        'platform:sys:org:updated',
+        'platform:sys:env:created',
+        'platform:sys:env:updated',
+        'platform:sys:env:archived',
+        'platform:stat:traffic:snapshot',
+      ]),
     );
     expect(json['live_types']).not.toContain('platform:sys:binding:created');
   });
