@@ -241,10 +241,13 @@ describe('the verbs', () => {
       () => access.registry.deleteUserRole({ params: { user_id: ada, role: 'v' }, ...at }),
       () => access.registry.putGrants({ params: { vertical: 'acme' }, body: { scopes: [{ scope: 'acme:lending:read', grants: 'read' }] } }),
     ];
+    const held: string[] = [];
     for (const step of steps) {
       const before = await access.version(access.env);
       await step();
       expect(await access.version(access.env)).toBeGreaterThan(before);
+      held.push((await access.scopes(ada, access.env)).join());
     }
+    expect(held).toEqual(['', '', 'a:b', '', 'a:b', '', '']);
   });
 });

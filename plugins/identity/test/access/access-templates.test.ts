@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => access[Symbol.asyncDispose]());
 
 describe('an access model', () => {
-  test("IDN-003 IDN-011 provisioning is whole, the same when repeated, and gives the organization's owners its environments", async () => {
+  test("REG-012 REG-013 IDN-003 IDN-011 provisioning is whole, the same when repeated, and gives the organization's owners its environments", async () => {
     const [owner, creator] = [await access.person(), await access.person()];
     const [org, tenant] = [newId(), await access.environment()];
     await access.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
@@ -19,6 +19,15 @@ describe('an access model', () => {
     await access.registry.provisionAccess({ body: { template: 'org', org_id: org, owner } });
     await access.registry.provisionAccess({ body: { template: 'env', org_id: org, env_id: tenant, owner: creator } });
     expect(await access.snapshot()).toBe(state);
+    const groups = await access.world.sql<{ name: string; role: string; members: string[] }[]>`
+      select name, role, array(select user_id::text from group_members m where m.env_id = g.env_id and m.group_name = g.name) as members
+      from user_groups g join group_roles r on r.env_id = g.env_id and r.group_name = g.name
+      where name like ${`platform:org:${org}:%`} order by name`;
+    expect(groups.map(({ name, role, members }) => [name.split(':').at(-1), role, members])).toEqual([
+      ['admins', 'platform:org:admin', []],
+      ['owners', 'platform:org:owner', [owner]],
+      ['viewers', 'platform:org:viewer', []],
+    ]);
     for (const user of [owner, creator])
       expect(await access.scopes(user, tenant)).toEqual(
         expect.arrayContaining(['sys:read', 'sys:env:admin', 'auth:users:read', 'bus:admin', 'bus:read']),

@@ -94,7 +94,7 @@ describe('tenants of a person', () => {
     expect(await tenants(newId())).toEqual({ org: none, env: none });
   });
 
-  test('REG-019 what is known of a person stands when a new tenant adds nothing to it, and no longer when it may', async () => {
+  test('REG-016 REG-019 what is known of a person stands when a new tenant adds nothing to it, and no longer when it may', async () => {
     const [ada, lin, orgId] = [await access.person(), await access.person(), newId()];
     const moved = (userId: string, work: () => Promise<unknown>) => movedKey(`authz:person:{${userId}}`, work);
     const movedKey = async (key: string, work: () => Promise<unknown>) => {

@@ -26,7 +26,7 @@ const linkFor = async (email: string) => {
 };
 
 describe('asking for a new password', () => {
-  test('IDN-007 always succeeds in the same words; mail goes to open accounts alone', async () => {
+  test('IDN-005 IDN-007 always succeeds in the same words; mail goes to open accounts alone', async () => {
     const [open, closed] = [await somebody(), await somebody({ status: 'disabled' })];
     const answers = [await ask(open.email.toUpperCase()), await ask(closed.email), await ask('nobody@example.org')];
     const shown = answers.map(({ status, text, headers }) => ({

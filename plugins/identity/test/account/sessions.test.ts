@@ -72,6 +72,9 @@ describe('a session', () => {
     expect((await world.begin(browser)).page.location).toMatch(/^\/sign-in/);
     await eventually(async () => (await ended(sid)) !== undefined);
     expect((await ended(sid))?.payload).toMatchObject({ reason: 'sign_out', user_id: ada });
+    const families = await world.sql<object[]>`
+      select distinct stream_family from outbox where event_type = 'platform:auth:session:revoked'`;
+    expect([...families]).toEqual([{ stream_family: 'identity' }]);
     expect((await browser.post('/v1/sign-out', {})).status).toBe(204);
   });
 
@@ -86,6 +89,8 @@ describe('a session', () => {
     await expect(elsewhere.revokeSession({ params: { session_id: sid } })).rejects.toMatchObject({ code: 'session_not_found' });
     await operator.revokeSession({ params: { session_id: sid } });
     expect(await marked(sid)).toBe(true);
+    await eventually(async () => (await ended(sid)) !== undefined);
+    expect((await ended(sid))?.payload).toMatchObject({ session_id: sid, user_id: ada, reason: 'admin' });
     expect((await world.refresh(tokens.refresh_token)).json['error']).toBe('invalid_grant');
     await expect(operator.revokeSession({ params: { session_id: sid } })).rejects.toMatchObject({ code: 'session_not_found' });
   });

@@ -33,7 +33,7 @@ const said = ({ status, json: { correlation_id: _, instance: __, ...json }, head
 });
 
 describe('signing up', () => {
-  test('SGN-041 opens an account that signs in after the address is confirmed, and completes no authorization itself', async () => {
+  test('IDN-005 SGN-041 opens an account that signs in after the address is confirmed, and completes no authorization itself', async () => {
     const email = fresh();
     const browser = world.browser();
     const { page, oauth, state } = await world.begin(browser, { screen_hint: 'signup' });

@@ -55,7 +55,7 @@ const poll = async (id: string, headers: Record<string, string> = {}) =>
 const proof = async () => openid.getDPoPHandle(delegator, await openid.randomDPoPKeyPair('ES256', { extractable: true }));
 
 describe('assisted sign-in', () => {
-  test('IDN-019 the customer who was named allows it, and the staff gets a token of the customer, in its own name, bound to a key', async () => {
+  test('IDN-005 IDN-019 the customer who was named allows it, and the staff gets a token of the customer, in its own name, bound to a key', async () => {
     const started = await begin();
     expect(started).toMatchObject({ auth_req_id: expect.any(String), expires_in: 300, interval: 5 });
     const browser = await signedIn();

@@ -43,7 +43,7 @@ const decide = (browser: Browser, context: Record<string, string>, body: object)
 const withoutFlow = ({ consent_flow: _flow, ...context }: Record<string, string>) => context;
 
 describe('consent', () => {
-  test('IDN-005 an application of somebody else is let in by the person, for what she allows and no more', async () => {
+  test('IDN-005 IDN-009 an application of somebody else is let in by the person, for what she allows and no more', async () => {
     const config = await application(world, { grant_types: ['authorization_code', 'refresh_token'] }, HOST);
     const browser = world.browser(HOST);
     const { context, location, redeem } = await toConsent(config, browser, { scope: 'openid email sys:read' });

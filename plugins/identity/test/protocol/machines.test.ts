@@ -55,7 +55,7 @@ describe('a workload', () => {
       token_type: 'm2m',
       vertical: 'platform',
       iss: world.issuer,
-      cnf: { 'x5t#S256': expect.stringMatching(/^[\w-]{43}$/) },
+      cnf: { 'x5t#S256': await world.thumbprint('bff-delegator') },
     });
     expect(Number(claims['exp']) - Number(claims['iat'])).toBe(900);
     expect(String(claims['scope']).split(' ').sort()).toEqual(['delegate:read', 'scim:read', 'scim:write', 'sys:instances:read']);
@@ -174,7 +174,7 @@ describe('a workload', () => {
 });
 
 describe('token exchange', () => {
-  test("IDN-010 IDN-021 puts the workload in the person's place: one environment, one service, at most her scopes there", async () => {
+  test("IDN-010 IDN-021 IDN-026 puts the workload in the person's place: one environment, one service, at most her scopes there", async () => {
     const answer = await world.exchange(ownerToken, { resource: `urn:platform:env:${tenant}`, audience: 'sys' });
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({ token_type: 'Bearer', issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
