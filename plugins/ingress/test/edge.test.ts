@@ -321,7 +321,7 @@ describe('KRN-005 a change of hosts', () => {
     await expect.poll(async () => (await world.ask(host)).status).toBe(403);
   });
 
-  test('KRN-005 without a word it shows after thirty seconds, an absent host after five', async () => {
+  test('KRN-004 KRN-005 without a word it shows after thirty seconds, an absent host after five', async () => {
     const host = tenant();
     expect((await world.ask(host)).status).toBe(200);
     world.hosts.set(host, { service: 'echo', status: 'suspended' });

@@ -256,7 +256,7 @@ describe('administration', () => {
     await expect(search({ sort: 'title' })).rejects.toMatchObject({ status: 400, code: 'validation_failed' });
   });
 
-  test('NTF-061 NTF-063 NTF-064 KRN-011 its paths are under /v1, its events are named with colons, carry everything, and its health says the build', async () => {
+  test('NTF-061 NTF-063 NTF-064 its paths are under /v1, its events are named with colons, carry everything, and its health says the build', async () => {
     for (const name of Object.keys(world.host.manifest.events)) expect(name).toMatch(/^[a-z0-9_-]+(:[a-z0-9_-]+){2,3}$/);
     const paths = Object.keys((await world.host.fetch('/openapi.json')).json['paths'] as object);
     expect(paths.length).toBeGreaterThan(20);

@@ -109,7 +109,8 @@ describe('creating an organization', () => {
     // So it is with every row there is, whatever it is about: one event, on the system environment.
     const told = await world.sql<object[]>`
       select count(*)::int as events, bool_and(outbox.env_id = ${SYSTEM.envId}) as there from audit left join outbox
-        on event_type = 'platform:sys:audit:recorded' and payload->>'audit_id' = audit.audit_id::text and payload->>'env_id' = audit.env_id::text
+        on event_type = 'platform:sys:audit:recorded' and payload->>'audit_id' = audit.audit_id::text
+          and payload->>'env_id' = audit.env_id::text
       group by audit.audit_id having count(outbox.id) <> 1 or not bool_and(outbox.env_id = ${SYSTEM.envId})`;
     expect([...told]).toEqual([]);
   });
