@@ -56,7 +56,7 @@ export const pages = {
     title: 'Dead letters',
     icon: 'alert',
     nav: 4,
-    source: 'listDeadLetters',
+    source: 'deadLetterRows',
     key: 'dlq_id',
     filters: ['stream_family', 'event_type', 'reason'],
     live: ['platform:bus:dlq:added', 'platform:bus:dlq:replayed'],

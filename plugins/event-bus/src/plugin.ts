@@ -70,6 +70,7 @@ export default definePlugin(eventBus, {
         nack: request => settlement.nack(request),
         extend: request => settlement.extend(request),
         listDeadLetters: request => deadLetters.list(request),
+        deadLetterRows: request => deadLetters.list(request),
         replayDeadLetters: request => replays.many(request),
         replayMatching: request => replays.matching(request),
         replay: request => replays.one(request),

@@ -4,21 +4,31 @@ import { DeadLetter, Replayed, ReplayMatching, ReplayReport, ReplayRequest, Repl
 const where = ['env_required', 'env_mismatch'] as const;
 const envQuery = { env_id: Type.Optional(Id) };
 const emits = ['platform:bus:dlq:replayed'] as const;
+const listed = {
+  query: {
+    ...envQuery,
+    ...PageQuery,
+    stream_family: Type.Optional(Type.String({ title: 'Family', maxLength: 64 })),
+    event_type: Type.Optional(Type.String({ title: 'Event', maxLength: 200 })),
+    reason: Type.Optional(Type.String({ title: 'Reason contains', maxLength: 200 })),
+  },
+  returns: Page(DeadLetter),
+  problems: where,
+} as const;
 
 /** Events that nobody could handle: seeing them, and giving them back to their streams. */
 export const deadLetterRoutes = {
   listDeadLetters: get('/v1/dlq', {
     summary: 'Dead letters, newest first',
     gate: 'bus:admin',
-    query: {
-      ...envQuery,
-      ...PageQuery,
-      stream_family: Type.Optional(Type.String({ title: 'Family', maxLength: 64 })),
-      event_type: Type.Optional(Type.String({ title: 'Event', maxLength: 200 })),
-      reason: Type.Optional(Type.String({ title: 'Reason contains', maxLength: 200 })),
-    },
-    returns: Page(DeadLetter),
-    problems: where,
+    ...listed,
+  }),
+  /** What the page shows: like every page of the bus it is for whoever reads, consumes or administers (G-BUS-09). */
+  deadLetterRows: get('/v1/dlq/page', {
+    summary: 'Dead letters of the page, newest first',
+    gate: { any: ['bus:read', 'bus:consume', 'bus:admin'] },
+    ...listed,
+    hidden: true,
   }),
   replayDeadLetters: post('/v1/dlq/replay', {
     summary: 'Replay dead letters',
