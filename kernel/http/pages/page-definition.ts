@@ -102,7 +102,7 @@ function sections(manifest: Manifest, name: string, page: PageDecl): WireSection
         },
       ];
     case 'policy':
-      return [policySections(manifest.id)];
+      return policySections(manifest.id, page.only);
     case 'work':
       return workSections(manifest);
     case 'tabs':

@@ -92,9 +92,9 @@ const KINDS: readonly Kind[] = [
 ];
 
 /** Policy administration as sections of a page: what every service serves under `/v1/admin/{kind}` (G-K-10). */
-export function policySections(service: string): WireSection {
+export function policySections(service: string, only?: 'relations' | 'attributes'): WireSection[] {
   const requires = `${service}:policy:admin`;
-  const tabs = KINDS.map(
+  const tabs = KINDS.filter(({ resource }) => only === undefined || resource === only).map(
     ({ label, resource, key, columns, fields, empty, detail, when }): WireTab => ({
       label,
       sections: [
@@ -116,6 +116,7 @@ export function policySections(service: string): WireSection {
       ],
     }),
   );
+  if (only !== undefined) return tabs.flatMap(({ sections }) => sections);
   const decisions: WireSection = {
     id: 'decisions',
     kind: 'table',
@@ -129,5 +130,5 @@ export function policySections(service: string): WireSection {
     ],
     empty: 'This process has decided nothing here yet.',
   };
-  return { id: 'policy', kind: 'tabs', tabs: [...tabs, { label: 'Decisions', sections: [decisions] }] };
+  return [{ id: 'policy', kind: 'tabs', tabs: [...tabs, { label: 'Decisions', sections: [decisions] }] }];
 }

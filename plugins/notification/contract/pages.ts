@@ -276,4 +276,7 @@ export const pages = {
     submit: 'putPreferences',
   },
   policy: { kind: 'policy', icon: 'shield', title: 'Policy', nav: 8 },
+  // Their own addresses are documented (doc2, notification); the navigation has them as tabs of the page above.
+  relations: { kind: 'policy', only: 'relations', title: 'Relations', nav: false },
+  attributes: { kind: 'policy', only: 'attributes', title: 'Attributes', nav: false },
 } as const satisfies Readonly<Record<string, PageDecl>>;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { as, eventually, newId } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CURVE_S } from '../src/delivery/dispatcher.ts';
 import { MailServer } from './fixtures/mail-server.ts';
 import { RelayServer } from './fixtures/relay-server.ts';
 import { World } from './fixtures/world.ts';
@@ -76,6 +77,8 @@ describe('e-mail by SMTP', () => {
       tries += 1;
     }
     expect(waits).toEqual([1_000, 5_000, 30_000]);
+    // The two steps behind them are for who sets more retries (C1).
+    expect(CURVE_S).toEqual([1, 5, 30, 120, 600]);
     const { attempts, history } = await world.reaches(id, 'dead_lettered');
     expect([attempts, history.length]).toEqual([4, 4]);
     const [letter] = await dead(env_id);

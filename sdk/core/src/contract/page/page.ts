@@ -184,8 +184,8 @@ export type PageDecl =
   | (PageBase & Stats)
   | (PageBase & Chart)
   | (PageBase & Text)
-  /** The policy administration that every service has: sets, relations, attributes and the latest decisions. */
-  | (PageBase & { readonly kind: 'policy' })
+  /** The policy administration that every service has: sets, relations, attributes and the latest decisions, or one of these alone. */
+  | (PageBase & { readonly kind: 'policy'; readonly only?: 'relations' | 'attributes' })
   /** Queues, dead tasks and jobs of the service, which every one that has some gets by itself. */
   | (PageBase & { readonly kind: 'work' })
   | (PageBase & { readonly kind: 'tabs'; readonly tabs: readonly { readonly label: string; readonly page: string }[] });
