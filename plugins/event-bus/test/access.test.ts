@@ -124,6 +124,64 @@ describe('who may come in, by the kernel’s own verifier', () => {
   });
 });
 
+describe('which scope opens which door', () => {
+  const SCOPES = ['bus:produce', 'bus:consume', 'bus:read', 'bus:admin', 'bus:policy:read', 'bus:policy:admin', 'bus:contracts:write'];
+  const OPERATORS = ['bus:read', 'bus:consume', 'bus:admin'];
+  const at = { env_id: ENV, stream_family: 'app' };
+  const group = { ...at, consumer_group: 'doors' };
+  const event = { ...at, event_type: 'platform:shop:order:created', payload: {} };
+  const page = (name: string) => ['GET', `/v1/admin/ui/${name}`] as const;
+  const doors: [ids: string, opens: string[], method: string, path: string, body?: object][] = [
+    ['BUS-001', ['bus:produce'], 'POST', '/v1/produce', event],
+    ['BUS-002', ['bus:produce'], 'POST', '/v1/produce/batch', { events: [event] }],
+    ['BUS-054', ['bus:produce'], 'POST', '/v1/schedule', { ...event, deliver_at: '2026-01-01T00:00:00.000Z' }],
+    ['BUS-055', ['bus:consume'], 'GET', `/v1/scheduled?env_id=${ENV}`],
+    ['BUS-044', ['bus:consume'], 'POST', '/v1/consume', group],
+    ['BUS-045', ['bus:consume'], 'POST', '/v1/ack', { ...group, message_id: '1-1' }],
+    ['BUS-046', ['bus:consume'], 'POST', '/v1/nack', { ...group, message_id: '1-1' }],
+    ['BUS-047', ['bus:consume'], 'GET', `/v1/consume/sse?${new URLSearchParams(group)}`],
+    ['BUS-050', ['bus:admin'], 'GET', `/v1/dlq?env_id=${ENV}`],
+    ['BUS-039', ['bus:admin'], 'POST', '/v1/dlq/replay', { env_id: ENV, filter: {}, dry_run: true }],
+    ['BUS-051', OPERATORS, 'GET', `/v1/streams?env_id=${ENV}`],
+    ['BUS-052', OPERATORS, 'GET', `/v1/streams/app/lag?env_id=${ENV}`],
+    ['BUS-053', OPERATORS, 'GET', '/v1/metrics'],
+    ['BUS-056', OPERATORS, ...page('overview')],
+    ['BUS-056', OPERATORS, ...page('streams')],
+    ['BUS-056', OPERATORS, ...page('consumers')],
+    ['BUS-056', OPERATORS, ...page('metrics')],
+    ['BUS-056', OPERATORS, ...page('dlq')],
+    ['BUS-056', ['bus:policy:read', 'bus:policy:admin'], ...page('policy')],
+  ];
+  const nameOf = (scopes: readonly string[]) => `door-${scopes.join('-').replaceAll(':', '-') || 'none'}`;
+  const knock = async (scopes: readonly string[], [, , method, path, body]: (typeof doors)[number]) => {
+    const persona = as.machine(nameOf(scopes), ...scopes);
+    if (path.includes('/sse?')) {
+      host.know(persona);
+      using source = await EventSource.open(host, path, { persona });
+      return source.status === 403 ? 'policy_denied' : 'open';
+    }
+    const { status, json } = await host.fetch(path, { method, persona, ...(body ? { body: JSON.stringify(body) } : {}) });
+    return status < 300 ? 'open' : `${String(json['code'])}`;
+  };
+  test('BUS-056 BUS-057 who reads sees the rows of the page of dead letters, and replays none', async () => {
+    const persona = as.machine(nameOf(['bus:read']), 'bus:read');
+    const at = `target_env_id=${ENV}`;
+    const rows = await host.fetch(`/v1/admin/dlq?${at}`, { persona });
+    expect([rows.status, rows.json['items']]).toEqual([200, []]);
+    const replay = await host.fetch(`/v1/admin/dlq/replayMatching?${at}`, { method: 'POST', persona, body: '{}' });
+    expect([replay.status, replay.json['code']]).toEqual([403, 'policy_denied']);
+  });
+  test.each(doors)('%s opens for any of %j, and for all the others together it stays shut: %s %s', async (...door) => {
+    const [, opens] = door;
+    expect(
+      await knock(
+        SCOPES.filter(scope => !opens.includes(scope)),
+        door,
+      ),
+    ).toBe('policy_denied');
+    for (const scope of opens) expect([scope, await knock([scope], door)]).toEqual([scope, 'open']);
+  });
+});
 describe('what they find there', () => {
   test('BUS-075 the environment of the body is the one that counts, for a workload and for who acts for a person: stream, bucket and journal follow it', async () => {
     const own = newEnv();
@@ -180,8 +238,20 @@ describe('what they find there', () => {
     expect((await call('GET', admin('relations'))).body).toMatchObject({ items: [{ subject: 'user:1' }] });
     expect((await call('GET', admin('attributes'))).body).toMatchObject({ items: [{ key: 'team' }] });
     expect((await call('POST', admin('policy-sets'), { name: 'bad', policies: 'permit(' })).status).toBe(422);
-    for (const kind of ['policy-sets', 'relations', 'attributes'])
+    // To read them is one right, to change them another, and the administration of the bus is neither.
+    const operator = as.userIn(env, 'bus:read', 'bus:consume', 'bus:produce', 'bus:admin');
+    const reading = as.userIn(env, 'bus:policy:read');
+    for (const kind of ['policy-sets', 'relations', 'attributes']) {
       expect((await call('GET', `/v1/admin/${kind}`)).body).toMatchObject({ code: 'target_env_required' });
+      for (const [who, method] of [
+        [operator, 'GET'],
+        [operator, 'POST'],
+        [reading, 'POST'],
+      ] as const) {
+        const { status, json } = await host.fetch(admin(kind), { method, persona: who, ...(method === 'POST' ? { body: '{}' } : {}) });
+        expect([kind, method, status, json['code']]).toEqual([kind, method, 403, 'policy_denied']);
+      }
+    }
     expect((await call('GET', '/v1/admin/ui/policy')).body).toMatchObject({ page: 'policy', sections: [{ kind: 'tabs' }] });
   });
 });

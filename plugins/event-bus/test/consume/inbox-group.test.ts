@@ -131,7 +131,7 @@ describe('with its tables', () => {
     expect(new Set(keys.map(({ key }) => key))).toEqual(new Set(rows.map(keyOf)));
   });
 
-  test('BUS-014 a group that somebody has in hand at the moment is waited for: those behind it are not appended before it', async () => {
+  test('a group that somebody has in hand at the moment is waited for: those behind it are not appended before it', async () => {
     const pool = await tablesOf('waits');
     await leaveBehind(pool, newEnv(), 2, { perGroup: 1 });
     const inbox = new Inbox({ db: { sql: pool.raw }, platform: { newId } } as never);

@@ -33,7 +33,7 @@ const streamOf = async (env: string, family = 'app'): Promise<Record<string, str
 
 // First: the inbox is looked at row by row, which takes long once it holds thousands.
 describe('the group commit', () => {
-  test('a row the database refuses fails alone, with the reason where it failed (BUS-082), and the marks of others are kept', async () => {
+  test('BUS-006 BUS-082 a row the database refuses fails alone, with the reason where it failed, is on no stream, and the marks of others are kept', async () => {
     const env = newEnv();
     await bus.pool.raw`alter table event_groups add constraint refused check (events not like '%platform:shop:order:bad%')`;
     try {

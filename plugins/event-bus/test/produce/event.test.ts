@@ -186,6 +186,7 @@ describe('one event', () => {
     ['a dot', { event_type: 'platform:shop:order.created:v' }, 'invalid_event_type', 400],
     ['three segments', { event_type: 'platform:shop:created' }, 'invalid_event_type', 400],
     ['the suffix only the bus may append', { event_type: 'platform:shop:order:created.replayed' }, 'invalid_event_type', 400],
+    ['a family without a name', { stream_family: '' }, 'invalid_stream_family', 400],
     ['a family with a colon', { stream_family: 'a:b' }, 'invalid_stream_family', 400],
     ['a family of 65 characters', { stream_family: 'f'.repeat(65) }, 'invalid_stream_family', 400],
     ['dlq', { stream_family: 'dlq' }, 'invalid_stream_family', 400],
@@ -206,6 +207,11 @@ describe('one event', () => {
     },
   );
 
+  test('BUS-030 a family is of one to sixty-four letters, digits, dots, underscores and hyphens', async () => {
+    const env = newEnv();
+    for (const stream_family of ['a', '0', 'Az-09_x.y', 'f'.repeat(64)])
+      expect((await bus.produce(shop, env, 1, { stream_family })).stream).toBe(`bus:${env}:${stream_family}`);
+  });
   test('the literal legacy names are accepted from their own service', async () => {
     const env = newEnv();
     await bus.produce(workload('stat'), env, 1, { event_type: 'platform:stat.aggregate.updated' });
