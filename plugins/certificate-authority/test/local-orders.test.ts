@@ -188,16 +188,21 @@ describe('a local order', () => {
     expect((await agent.post('/acme/new-order', identifiers('stat.ops.sys.localhost'), { workload: 'stat' })).status).toBe(401);
   });
 
-  test('CA-020 an order whose names are of another class by finalize gets no certificate, and ends', async () => {
+  test('CA-020 CA-008 an order whose names are of another class by finalize gets no certificate, and ends; leaves last the days that the settings say', async () => {
     const made = await agent.order('moved.lan');
     await agent.prove(made);
     const id = (made.headers['location'] as string).split('/').at(-1) as string;
-    await using later = await world.again({ PLATFORM_ACME_LOCAL_DOMAINS: '' });
+    await using later = await world.again({ PLATFORM_ACME_LOCAL_DOMAINS: '', PLATFORM_ACME_LEAF_DAYS: '7' });
     const mine = new AcmeAgent(later);
     [mine.keys, mine.kid] = [agent.keys, agent.kid];
     const answer = await mine.post(made.json.finalize, { csr: (await csrFor(['moved.lan'])).der });
     expect(answer).toMatchObject({ status: 400, json: { type: acme('rejectedIdentifier') } });
     expect(world.file(`orders/${id}.json`)).toMatchObject({ classification: 'local', status: 'invalid', certificate_id: null });
+    const lasts = async (who: AcmeAgent) => {
+      const { validTo } = new X509Certificate((await who.obtain(['lasts.localhost'])).chain);
+      return Math.round((Date.parse(validTo) - Date.now()) / 86_400_000);
+    };
+    expect([await lasts(agent), await lasts(mine)]).toEqual([90, 7]);
   });
 
   test('G-ACME-04 validity is asked for within bounds, and an authorization can be given up', async () => {
@@ -218,7 +223,7 @@ describe('a local order', () => {
 });
 
 describe('after it was issued', () => {
-  test('CA-058 H-01 it is revoked by its account or its own key, by nobody else, and once', async () => {
+  test('CA-058 CA-068 H-01 it is revoked by its account or its own key, by nobody else, and once', async () => {
     const [{ chain }, second] = [await agent.obtain(['rev.localhost']), await agent.obtain(['rev2.localhost'])];
     const stranger = await AcmeAgent.of(world);
     const body = { certificate: der(chain), reason: 1 };
@@ -239,6 +244,12 @@ describe('after it was issued', () => {
       200,
     );
     for (const revoked of [chain, second.chain]) expect(await world.kv.call('EXISTS', `revoked:cert:${world.thumbprint(revoked)}`)).toBe(1);
+    const told = () =>
+      world.host.bus
+        .filter(({ event_type }) => event_type === 'platform:acme:certificate:revoked')
+        .map(({ payload }) => payload['domain'])
+        .filter(domain => domain === 'rev.localhost' || domain === 'rev2.localhost');
+    await expect.poll(told).toEqual(['rev.localhost', 'rev2.localhost']);
     const root = world.stores.authority.classical.files.rootCertificate;
     const wrong = new AcmeAgent(world);
     wrong.keys = {

@@ -202,6 +202,18 @@ describe('what is minted', () => {
       2,
       'no-store',
     ]);
+    // Leaf, chain and key in one text, and what is shown of it afterwards has no key.
+    const pem = json['pem'] as string;
+    expect(pem.match(/-----BEGIN [A-Z ]+-----/g)).toEqual([
+      ...Array<string>(2).fill('-----BEGIN CERTIFICATE-----'),
+      '-----BEGIN PRIVATE KEY-----',
+    ]);
+    expect(leaf.checkPrivateKey(createPrivateKey(/-----BEGIN PRIVATE KEY[\s\S]+/.exec(pem)?.[0] as string))).toBe(true);
+    for (const path of ['', '/chain.pem']) {
+      const persona = as.user('acme:admin');
+      const { status: seen, text } = await world.host.fetch(`/v1/admin/certificates/${String(json['certificate_id'])}${path}`, { persona });
+      expect([path, seen, text.includes('PRIVATE KEY')]).toEqual([path, 200, false]);
+    }
     await expect
       .poll(
         () =>

@@ -20,7 +20,7 @@ import { PlatformNames } from '../src/issuance/platform-names.ts';
 import plugin from '../src/plugin.ts';
 import { UpstreamAccount } from '../src/upstream/upstream-account.ts';
 import { UpstreamClient, UpstreamFailed, UpstreamRefused } from '../src/upstream/upstream-client.ts';
-import { AcmeAgent } from './fixtures/acme-agent.ts';
+import { AcmeAgent, csrFor } from './fixtures/acme-agent.ts';
 import { World } from './fixtures/world.ts';
 
 let world: World;
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 describe('events and figures', () => {
-  test('CA-041 CA-087 CA-088 an event waits in the authority’s own outbox while the bus is away, and goes out by the relay’s pace, nothing but the bus keeping it', {
+  test('CA-041 CA-087 an event waits in the authority’s own outbox while the bus is away, and goes out by the relay’s pace, nothing but the bus keeping it', {
     timeout: 30_000,
   }, async () => {
     const manifest = manifestOf(certificateAuthority, '0.0.0-test');
@@ -186,6 +186,9 @@ describe('what is bounded', () => {
   }, async () => {
     const agent = await AcmeAgent.of(world);
     const { order } = await agent.obtain(['busy.localhost']);
+    const ready = await agent.order('ready.localhost');
+    await agent.prove(ready);
+    const { der: csr } = await csrFor(['ready.localhost']);
     const { pq } = world.stores.authority;
     const [gate, issue] = [Promise.withResolvers<void>(), pq.issue.bind(pq)];
     pq.issue = async request => {
@@ -202,11 +205,12 @@ describe('what is bounded', () => {
       });
       await expect.poll(() => shed.length, { timeout: 40_000 }).toBe(432);
       expect([...new Set(shed)]).toEqual(['mint_queue_full 30']);
-      expect(await agent.order('other.localhost')).toMatchObject({
-        status: 503,
-        headers: { 'retry-after': '30' },
-        json: { type: 'urn:ietf:params:acme:error:rateLimited' },
-      });
+      for (const answer of [await agent.order('other.localhost'), await agent.post(ready.json.finalize, { csr })])
+        expect(answer).toMatchObject({
+          status: 503,
+          headers: { 'retry-after': '30' },
+          json: { type: 'urn:ietf:params:acme:error:rateLimited' },
+        });
       for (const path of ['/v1/health', '/v1/ca/root.crt', '/v1/ca/intermediate.crt', new URL(order.json.certificate).pathname])
         expect((await world.host.fetch(path)).status).toBe(200);
       gate.resolve();
@@ -218,6 +222,14 @@ describe('what is bounded', () => {
     }
   });
 
+  test('CA-088 an event comes again when the bus says so, and in two seconds where it says nothing', () => {
+    const at = new Date(0);
+    const pause = (result: { status: 429 | 503; retryAfterS?: number }) =>
+      outcomeOf({ id: 'x', attempts: 7, refusals: 0 }, { ok: false, error: 'busy', ...result }, at).next_retry_at;
+    expect([pause({ status: 429, retryAfterS: 17 }), pause({ status: 503, retryAfterS: 1 }), pause({ status: 503 })]).toEqual(
+      [17, 1, 2].map(seconds => new Date(seconds * 1_000).toISOString()),
+    );
+  });
   test('CA-054 an event that the bus refuses ten times is parked: it is tried no more, and stays', () => {
     const refused = { ok: false, status: 422, error: 'no' } as const;
     const after = (refusals: number) => outcomeOf({ id: 'x', attempts: refusals, refusals }, refused, new Date(0));
