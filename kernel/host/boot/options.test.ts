@@ -19,3 +19,12 @@ test('F-29 a relative data directory is taken from where the command was given, 
   );
   rmSync(there, { recursive: true });
 });
+
+test('SUP-010 PLATFORM_SERVICES names what is started at boot, separated by commas; unset it is what the distribution starts', () => {
+  const said: string[] = [];
+  const named = (PLATFORM_SERVICES?: string) =>
+    hostOptions([], PLATFORM_SERVICES === undefined ? {} : { PLATFORM_SERVICES }, line => void said.push(line)).services;
+  expect(named('auth, bus,,nothing')).toEqual(['auth', 'bus']);
+  expect(said).toEqual([expect.stringContaining('PLATFORM_SERVICES names nothing')]);
+  expect(named()).toEqual(expect.arrayContaining(['acme', 'auth', 'sys', 'proxy', 'bus', 'app', 'bff', 'web']));
+});

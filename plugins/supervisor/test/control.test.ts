@@ -90,7 +90,7 @@ describe('the eight steps of the gate', () => {
     expect(await audits('captain:restart')).toMatchObject([{ outcome: 'denied' }]);
   });
 
-  test('SUP-104 SUP-106 5 policy: who may not, may not', async () => {
+  test('SUP-104 SUP-106 SUP-087 SUP-088 SUP-089 SUP-091 SUP-092 SUP-093 SUP-095 SUP-099 SUP-100 5 policy: who may not, may not', async () => {
     const somebody = world.host.by(as.user('sys:read'));
     for (const call of [
       () => somebody.services(),
@@ -100,6 +100,24 @@ describe('the eight steps of the gate', () => {
       () => somebody.autoscaler(),
     ])
       expect(await refusal(call())).toMatchObject({ status: 403, code: 'policy_denied' });
+    const [key, started] = [encodeURIComponent(await keyOf()), { service_types: ['stat'] }];
+    for (const [method, path, body] of [
+      ['GET', `services/${key}`],
+      ['POST', `services/${key}/restart`, {}],
+      ['GET', 'upgrade-status'],
+      ['GET', 'upgrade-stream'],
+      ['GET', 'startup-stream'],
+      ['GET', 'shutdown-stream'],
+      ['GET', 'catalog'],
+      ['POST', 'merge-catalog', { entries: [catalogLine('lending')] }],
+      ['POST', 'start-services', started],
+      ['POST', 'instances', started],
+      ['POST', 'autoscaler/approve', { key: 'provision:next', decision: 'approve' }],
+    ] as const) {
+      const asked = { method, persona: as.user('sys:read'), ...(body ? { body: JSON.stringify(body) } : {}) };
+      const { status, json } = await world.host.fetch(`/v1/captain/${path}`, asked);
+      expect([path, status, json['code']]).toEqual([path, 403, 'policy_denied']);
+    }
   });
 
   test('SUP-066 SUP-106 6 target: the supervisor’s own row, over both ways', async () => {

@@ -211,6 +211,7 @@ describe('a rolling upgrade', () => {
   test('SUP-005 SUP-039 SUP-040 SUP-041 SUP-042 SUP-079 goes through every phase with its windows, and the old instance ends after routers have left it', () => {
     expect(UPGRADE_SETTINGS).toMatchObject({ activeMs: 120_000, stableMs: 60_000, drainMs: 30_000 });
     const machine = begun();
+    expect(machine.fleet.upgrades['a']?.upgrade.phase).toBe('starting');
     next(machine, 'prepared');
     expect(machine.fleet.upgrades['a']?.upgrade.phase).toBe('spawned');
     const active = machine.hear({ type: 'slot', slot: 'a#2', event: { type: 'healthy', attempt: 1 } });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { as, eventually, openTestStores, type Persona, type TestStores } from '@platform/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { supervisor } from '../contract/index.ts';
-import { service } from './fixtures/machine-box.ts';
+import { catalogLine, service } from './fixtures/machine-box.ts';
 import { operator, refusal, World } from './fixtures/world.ts';
 
 let stores: TestStores;
@@ -141,17 +141,27 @@ describe('what is logged', () => {
       service('acme', 2, { singleton: true }),
       service('post', 30, { placement: ['anti:auth'] }),
       service('cron', 30, { placement: ['pin:10.0.0.9'], wanted: false }),
+      service('lending', 50, { vertical: 'lab' }),
     ]);
     await world.box.boot();
     await world.settle();
     await refusal(world.by.startServices({ body: { service_types: ['cron'] } }));
     await refusal(world.by.instances({ body: { service_types: ['acme'] } }));
+    // One that is busy would get another instance beside it, and may not have it here any more.
+    const line = { ...catalogLine('lending', ['pin:10.0.0.9']), provision: { cpu_pct: 101, mem_pct: 1 } };
+    await world.by.mergeCatalog({ body: { entries: [line] } });
+    for (let ticks = 0; ticks < 3; ticks++) await world.pass('3s');
     const seen = () =>
       logged().flatMap(({ alert, service_type, where }) =>
         ['pin_mismatch', 'anti_violation', 'singleton_violation'].includes(String(alert)) ? [`${alert} ${service_type} ${where}`] : [],
       );
     await eventually(seen).toEqual(
-      expect.arrayContaining(['anti_violation post boot', 'pin_mismatch cron start', 'singleton_violation acme remote']),
+      expect.arrayContaining([
+        'anti_violation post boot',
+        'pin_mismatch cron start',
+        'singleton_violation acme remote',
+        'pin_mismatch lending scale',
+      ]),
     );
   });
 

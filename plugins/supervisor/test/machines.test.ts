@@ -46,6 +46,10 @@ class FleetUnderTest {
   readonly destroyed: string[] = [];
   /** Names by address, of those that are there. */
   readonly there = new Map<string, string>();
+  /** What was done about machines, in its order. */
+  readonly steps: string[] = [];
+  /** A machine that is to leave does not answer. */
+  deaf = false;
   readonly asked: { service: string; path: string; as: string | undefined; at: { ip: string } | undefined; body: unknown }[] = [];
   readonly alerts: { alert: string; reason: string }[] = [];
   readonly samples = new HostSamples(kv);
@@ -80,6 +84,8 @@ class FleetUnderTest {
             at: init.at,
             body: init.body === undefined ? undefined : JSON.parse(init.body),
           });
+          this.steps.push(path);
+          if (this.deaf) throw new Error('connect ECONNREFUSED');
           return new Response(null, { status: 202 });
         },
       },
@@ -107,6 +113,7 @@ class FleetUnderTest {
       },
       destroy: async gone => {
         this.destroyed.push(gone);
+        this.steps.push(`destroy ${gone}`);
         this.there.delete(gone);
       },
       names: () => [...this.there.values()],
@@ -161,7 +168,9 @@ describe('the machines of the fleet', () => {
       },
     ]);
     fleet.load.set('10.0.0.1', 5);
+    fleet.deaf = true;
     await fleet.pass(603);
+    expect(fleet.steps.slice(-2)).toEqual(['/v1/captain/shutdown', 'destroy 10.0.0.2']);
     expect(fleet.asked.at(-1)).toMatchObject({ path: '/v1/captain/shutdown', at: { ip: '10.0.0.2' } });
     expect([fleet.destroyed, await redis.lrange('captain:provision:order', 0, -1), await redis.exists('captain:host:10.0.0.2')]).toEqual([
       ['10.0.0.2'],

@@ -102,7 +102,7 @@ describe('what others tell it', () => {
 });
 
 describe('operators', () => {
-  test('SUP-087 SUP-088 see instances, restart one, and are told what does not exist', async () => {
+  test('SUP-087 see instances, restart one, and are told what does not exist', async () => {
     await open([service('auth', 10), service('sys', 15)]);
     await world.box.boot();
     const first = only('auth');
@@ -265,9 +265,14 @@ describe('operators', () => {
     await world.box.boot();
     const remote = world.host.by(as.machine('captain-remote', 'captain:instances:write'));
     expect((await remote.instances({ body: { service_types: ['stat'] } })).started).toHaveLength(1);
-    expect(await refusal(remote.instances({ body: { service_types: ['stat'], path: '/bin/sh' } } as never))).toMatchObject({
+    for (const member of ['path', 'port', 'env', 'command'])
+      expect([member, await refusal(remote.instances({ body: { service_types: ['stat'], [member]: '/bin/sh' } } as never))]).toMatchObject([
+        member,
+        { status: 400, code: 'validation_failed' },
+      ]);
+    expect(await refusal(remote.instances({ body: { service_types: ['nothing'] } }))).toMatchObject({
       status: 400,
-      code: 'validation_failed',
+      code: 'unknown_service_type',
     });
     expect(await refusal(remote.services())).toMatchObject({ status: 403 });
     // Even one that was given everything is held to its channel.

@@ -67,7 +67,17 @@ describe('the placement gate', () => {
       { start_priority: 2, singleton: true },
       { start_priority: 20, singleton: true, placement: ['pin:edge'] },
     ]);
-    expect(['auth', 'sys', 'bus', 'bff', 'web'].map(name => of(name)?.start_priority)).toEqual([10, 15, 20, 50, 50]);
+    const tiers = Object.entries(Object.groupBy(catalog.services, ({ start_priority }) => start_priority));
+    expect(tiers.map(([tier, services = []]) => [Number(tier), services.map(({ service_type }) => service_type).sort()])).toEqual([
+      [0, ['captain']],
+      [2, ['acme']],
+      [10, ['auth']],
+      [15, ['sys']],
+      [20, ['bus', 'proxy']],
+      [30, ['cron', 'func', 'post', 'stat', 'storage', 'workflow']],
+      [40, ['app']],
+      [50, ['bff', 'web']],
+    ]);
     for (const { placement } of catalog.services) expect((placement as string[]).every(isPlacementKey)).toBe(true);
   });
 });

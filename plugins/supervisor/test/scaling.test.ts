@@ -83,8 +83,9 @@ describe('machines', () => {
   const busy = { isActive: true, cpu_pct: 180, mem_mb: 5_000 };
   const full = { cpu_pct: 100, mem_pct: 100, used_mb: 5_000 };
 
-  test('SUP-047 inside a machine nothing scales: its thresholds are above every sample', () => {
+  test('SUP-047 SUP-078 inside a machine nothing scales: its thresholds are above every sample', () => {
     const entries = new Catalog({ runnable: () => [service('auth', 10)] }).entries();
+    expect(entries).toMatchObject([{ service_type: 'auth', start_priority: 10, placement: [], singleton: false }]);
     for (const { provision } of entries) expect([provision.cpu_pct > 100, provision.mem_pct > 100]).toEqual([true, true]);
     expect(
       scaledInside(
