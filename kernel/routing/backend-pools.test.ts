@@ -154,6 +154,8 @@ describe('a connection to a backend', () => {
     const two = await counting((socket, connection) => socket.write(answered(`two ${connection}`)));
     const { pools } = poolsTo(one.port, two.port);
     expect([await said(pools), await said(pools), await said(pools), await said(pools)]).toEqual(['one 1', 'two 1', 'one 1', 'two 1']);
+    // Under another name the same address is asked for a connection of that name, which this server has not.
+    expect(await codeOf(pools.request(ground.caller, 'other', { ...get, method: 'POST' }))).toBe('backend_unreachable');
   });
 
   test('ING-040 serves one request at a time: a second takes another one', async () => {

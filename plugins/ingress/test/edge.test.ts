@@ -179,7 +179,10 @@ describe('headers', () => {
   });
 
   test('ING-038 a header block of more than 64 KB is 431', async () => {
-    expect(await world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nX-Long: ${'a'.repeat(66_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /);
+    const block = (length: number) =>
+      world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\nX-Long: ${'a'.repeat(length)}\r\n\r\n`);
+    expect(await block(66_000)).toMatch(/^HTTP\/1\.1 431 /);
+    expect(await block(60_000)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 

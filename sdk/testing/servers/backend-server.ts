@@ -38,6 +38,8 @@ export class BackendServer implements AsyncDisposable {
       rejectUnauthorized: true,
       minVersion: 'TLSv1.3',
       ecdhCurve: 'X25519MLKEM768',
+      // What the ingress lets through, with what it puts in besides, finds room here.
+      maxHeaderSize: 131_072,
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
