@@ -293,6 +293,22 @@ test('FUN-012 a replay of an execution that does not end in time is told to ask 
   await sql`update executions set status = 'completed' where execution_id = ${execution_id}`;
 });
 
+test('FUN-012 what was recorded is the answer for a day; then its key runs anew', async () => {
+  await published(host, ECHO, { product: 'remembered' });
+  const sql = await host.sql();
+  const ran = async () => {
+    const { execution_id, replayed } = await run(host, 'remembered', { key: 'remembered' });
+    return { execution_id, replayed };
+  };
+  const { execution_id } = await ran();
+  const age = (hours: number) =>
+    sql`update executions set created_at = ${new Date(host.clock.now().getTime() - hours * 3_600_000)} where execution_id = ${execution_id}`;
+  await age(23.9);
+  expect(await ran()).toEqual({ execution_id, replayed: true });
+  await age(24.1);
+  expect(await ran()).toEqual({ execution_id: expect.not.stringMatching(execution_id), replayed: false });
+});
+
 test('FUN-013 a function that takes all memory, or is given more than it may, ends with a structured error', async () => {
   const { module_id } = await uploaded(host, GROW, { product: 'grow' });
   const execute = (context: object) =>

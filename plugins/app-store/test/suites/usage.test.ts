@@ -149,6 +149,12 @@ export function describeUsage(given: () => World): void {
       const cron = as.user('sys:sys:admin', 'cron:schedules:admin');
       const today = () => world.host.clock.now().toISOString().slice(0, 10);
       const earliest = today();
+      // One of the two was installed at noon of the day before: that day's number is what the schedule counts.
+      const noon = new Date(Date.parse(`${earliest}T12:00:00.000Z`) - 86_400_000);
+      const app = await world.sql('app');
+      await app`update instances set created_at = ${world.host.clock.now()} where env_id = ${initech.env_id}`;
+      await app`update instances set created_at = ${noon}
+        where instance_id = (select instance_id from instances where env_id = ${initech.env_id} limit 1)`;
       await world.at(scheduler, cron).runSchedule({ params: { name: 'app-daily-counters' } });
       const latest = today();
       await expect.poll(async () => (await counted()).length, { timeout: 20_000 }).toBe(3);
@@ -158,7 +164,7 @@ export function describeUsage(given: () => World): void {
       const key = (metric: string) => `${metric}:${initech.env_id}:${day}`;
       const dimensions = { env: initech.env_id };
       expect(await counted()).toEqual([
-        { metric: 'installs.daily', value: expect.any(Number), key: key('installs.daily'), dimensions },
+        { metric: 'installs.daily', value: 1, key: key('installs.daily'), dimensions },
         { metric: 'instances.count', value: 2, key: key('instances.count'), dimensions },
         { metric: 'listings.count', value: 2, key: key('listings.count'), dimensions },
       ]);
