@@ -1,6 +1,6 @@
 import type { AnyContract, Client, ProcessHost } from '@platform/sdk';
 import type { Manifest } from '@platform/kernel/base/manifest';
-import type { TestStores } from './stores.ts';
+import type { TestStores } from './stores/stores.ts';
 
 /** Answers of other services, typed by their contracts: what is not stubbed and gets called throws its own name. */
 export type Stubs<U extends Readonly<Record<string, AnyContract>>> = { readonly [K in keyof U]?: Partial<Client<U[K]>> };

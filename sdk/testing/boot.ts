@@ -3,7 +3,6 @@ import { type AnyContract, type AnyPlugin, type Client, platformHost } from '@pl
 import { ManualClock } from '@platform/kernel/base/clock';
 import { DisposalStack } from '@platform/kernel/base/disposal-stack';
 import { type Manifest, manifestOf } from '@platform/kernel/base/manifest';
-import { readSettings } from '@platform/kernel/host/boot/settings';
 import { PlatformProcess } from '@platform/kernel/host/platform-process';
 import type { ServiceInstance } from '@platform/kernel/host/service/service-instance';
 import type { Outgoing } from '@platform/kernel/http/operation-call';
@@ -17,13 +16,15 @@ import { Coverage } from './coverage.ts';
 import { CuttingProxy } from './servers/cutting-proxy.ts';
 import type { DoorRequest } from './calls/door-request.ts';
 import { type DirectCaller, directCall, type DirectInput, peerOf } from './calls/direct-call.ts';
+import { loadedPlugin } from './loaded-plugin.ts';
 import { type LogLine, readLog } from './log-lines.ts';
 import { environmentOf, type Persona, TokenMint } from './persona.ts';
 import { stubbedServices } from './stubbed-services.ts';
-import { servicePool } from './service-pool.ts';
+import { relayedEvents } from './stores/relayed-events.ts';
+import { servicePool } from './stores/service-pool.ts';
 import { type DeliveryOptions, type SeenEvent, TestBus } from './test-bus.ts';
 import { type WireAnswer, type WireRequest, wireAnswer, wireRequest } from './calls/wire-request.ts';
-import { openTestStores, type TestStores } from './stores.ts';
+import { openTestStores, type TestStores } from './stores/stores.ts';
 
 /** A plugin under the real kernel: real database, real store, real TLS; only the other services are stubs. */
 export class BootedHost<C extends AnyContract> implements AsyncDisposable {
@@ -67,7 +68,7 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     this.stores = options.stores ?? this.#owned.own(await openTestStores());
     const { dataDir, authority, stores } = this.stores;
     const services = [{ plugin: plugin as object, environment: options.environment }, ...(options.beside ?? [])].map(
-      ({ plugin: each, environment = {} }) => loaded(each as AnyPlugin, environment),
+      ({ plugin: each, environment = {} }) => loadedPlugin(each as AnyPlugin, environment),
     );
     for (const { manifest } of services) {
       if (!this.#coverages.has(manifest.id)) this.#coverages.set(manifest.id, new Coverage(manifest));
@@ -273,8 +274,16 @@ export class BootedHost<C extends AnyContract> implements AsyncDisposable {
     // A drain sends what the outbox still holds: that is seen too.
     await this.process?.drain();
     const folder = process.env['PLATFORM_COVERAGE'];
-    if (folder && !this.#left) for (const coverage of this.#coverages.values()) coverage.leave(folder);
+    if (folder && this.process && !this.#left) await this.#leave(folder);
     this.#left = true;
+  }
+
+  /** With a real bus beside, or as the bus, what was emitted never came to the one of the test. */
+  async #leave(folder: string): Promise<void> {
+    for (const [service, coverage] of this.#coverages) {
+      if (this.#coverages.has('bus')) for (const name of await relayedEvents(this.stores, service)) coverage.emitted(name);
+      coverage.leave(folder);
+    }
   }
 }
 
@@ -284,11 +293,4 @@ export function boot<C extends AnyContract, U extends Readonly<Record<string, An
   options: BootOptions<U> = {},
 ): Promise<BootedHost<C>> {
   return BootedHost.start<C, U>(plugin as unknown as AnyPlugin, options);
-}
-
-function loaded(plugin: AnyPlugin, environment: Readonly<Record<string, string>>) {
-  const manifest = manifestOf(plugin.contract, '0.0.0-test');
-  const { config, keys, faults } = readSettings(manifest, environment, false);
-  if (faults.length > 0) throw new Error(faults.map(({ variable, fault }) => `${variable} ${fault}`).join('; '));
-  return { plugin, manifest, config, keys };
 }

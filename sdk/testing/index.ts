@@ -13,8 +13,8 @@ export { describeConformance } from './conformance.ts';
 export { type ContractCoverage, Coverage } from './coverage.ts';
 export { NameServer } from './servers/name-server.ts';
 export { as, type Persona, TokenMint } from './persona.ts';
-export { servicePool } from './service-pool.ts';
-export { loseKeyValue, openTestStores, type TestStores } from './stores.ts';
+export { servicePool } from './stores/service-pool.ts';
+export { loseKeyValue, openTestStores, type TestStores } from './stores/stores.ts';
 export { type WireAnswer, wireRequest } from './calls/wire-request.ts';
 
 // Parts of the kernel that tests of plugins use, from one place: the import law keeps them from going round it.

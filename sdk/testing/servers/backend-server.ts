@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type KeyValue, connectKeyValue } from '@platform/kernel/storage/key-value';
-import type { TestStores } from '../stores.ts';
+import type { TestStores } from '../stores/stores.ts';
 
 const HOUR_MS = 3_600_000;
 
