@@ -10,7 +10,8 @@ import type { RevokedCertificates } from '../identity/certificates/revoked-certi
 import { problemResponse } from './answers/problem-response.ts';
 import type { ServiceApp } from './service-app.ts';
 
-const HEADER_BYTES = 65_536;
+/** As much as the ingress takes from a client (ING-038), and room for what it puts in besides. */
+export const HEADER_BYTES = 65_536 + 8_192;
 const HEADER_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 65_000;
 /** Behind every deadline of a body, which a route names (`within`, an hour at most). */

@@ -182,7 +182,8 @@ describe('headers', () => {
     const block = (length: number) =>
       world.raw(ECHO, `GET / HTTP/1.1\r\nHost: ${ECHO}\r\nConnection: close\r\nX-Long: ${'a'.repeat(length)}\r\n\r\n`);
     expect(await block(66_000)).toMatch(/^HTTP\/1\.1 431 /);
-    expect(await block(60_000)).toMatch(/^HTTP\/1\.1 200 /);
+    // What the ingress puts in besides is not the client's: the service behind it has room for both.
+    expect(await block(65_300)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 

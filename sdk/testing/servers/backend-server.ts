@@ -2,6 +2,7 @@ import { FLEET_KEYS } from '@platform/sdk';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { HEADER_BYTES } from '@platform/kernel/http/internal-listener';
 import { type KeyValue, connectKeyValue } from '@platform/kernel/storage/key-value';
 import type { TestStores } from '../stores/stores.ts';
 
@@ -38,8 +39,7 @@ export class BackendServer implements AsyncDisposable {
       rejectUnauthorized: true,
       minVersion: 'TLSv1.3',
       ecdhCurve: 'X25519MLKEM768',
-      // What the ingress lets through, with what it puts in besides, finds room here.
-      maxHeaderSize: 131_072,
+      maxHeaderSize: HEADER_BYTES,
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
