@@ -1,5 +1,6 @@
 import { eventually, openTestStores, type TestStores } from '@platform/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { stageOf } from '../../src/inbox/inbox-stage.ts';
 import { newEnv, refusal, RunningBus, workload } from '../fixtures/running-bus.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 60_000 });
@@ -47,6 +48,12 @@ describe('the group commit', () => {
     }
     await eventually(async () => (await inboxOf(env)).filter(({ message_id }) => message_id === null).length).toBe(0);
     expect(await streamOf(env)).toHaveLength(39);
+  });
+
+  test('BUS-082 the reason says how far it came: no connection, one that was lost on the way, or a refusal', () => {
+    const codes = ['ECONNREFUSED', 'POOL_BUSY', '53300', 'CONNECTION_CLOSED', 'ECONNRESET', '57P01', '23514', ''];
+    const stages = ['pool', 'pool', 'pool', 'inbox commit', 'inbox commit', 'inbox commit', 'inbox persist', 'inbox persist'];
+    expect(codes.map(code => stageOf({ code }))).toEqual(stages);
   });
 
   test('BUS-080 BUS-081: journal and audit log tell of produce', async () => {
