@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { as, servicePool } from '@platform/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { functions } from '../contract/index.ts';
-import { ECHO, GROW, SPIN, TRAP, wat } from './fixtures/guests.ts';
+import { desk } from './fixtures/credit.ts';
+import { ASK, ECHO, GROW, SPIN, TRAP, wat } from './fixtures/guests.ts';
 import { ada, admin, bob, disabled, ENV, type Host, published, refusal, run, storedKeys, uploaded, world } from './fixtures/world.ts';
 
 let host: Host;
@@ -291,6 +292,20 @@ test('FUN-012 a replay of an execution that does not end in time is told to ask 
   while (!(await Promise.race([ended, host.clock.advance('5s').then(() => false)])));
   expect(await replay).toMatchObject({ status: 409, code: 'execution_running' });
   await sql`update executions set status = 'completed' where execution_id = ${execution_id}`;
+});
+
+test('FUN-019 what a hook is asked in the hook protocol says who asks what, of which function, in which environment', async () => {
+  // This guest hands what it was given to its own service, which tells.
+  const { module_id } = await published(host, ASK, { product: 'protocol' });
+  desk.asked = [];
+  const imports = { ask: '/v1/internal/score' };
+  const { extra } = await refusal(run(host, 'protocol', { protocol: 'hook', context: { who: 'x' }, imports }));
+  expect(desk.asked.map(({ body }) => body)).toEqual([
+    {
+      ...{ protocol: 'hook/1', execution_id: extra['execution_id'], hook: 'hook', env_id: ENV, domain: 'credit', product: 'protocol' },
+      ...{ module_id, context: { who: 'x' }, parameters: { limit: 5 } },
+    },
+  ]);
 });
 
 test('FUN-012 what was recorded is the answer for a day; then its key runs anew', async () => {
