@@ -15,6 +15,27 @@ function trail(status: number, second: 'answers' | 'fails' = 'answers') {
   return { asked, audit: new AuditTrail({ call } as unknown as GatewayClient, { registry: 'one', identity: 'two' }) };
 }
 
+test('CON-027 who acted is asked of identity: in the environment, and where somebody is none of its people, among those of the console', async () => {
+  const asked: unknown[] = [];
+  let missing = 0;
+  const call = async (service: string, path: string, { target }: { target?: object }) => {
+    asked.push([service, path, target]);
+    if (missing-- > 0) throw problem(404);
+    return { user_id: 'u', email: 'ada@example.org', display_name: null };
+  };
+  const audit = new AuditTrail({ call } as unknown as GatewayClient, { registry: 'one', identity: 'two' });
+  expect(await audit.actor('u', 'e')).toMatchObject({ email: 'ada@example.org' });
+  missing = 1;
+  expect(await audit.actor('a/b', 'e')).toMatchObject({ email: 'ada@example.org' });
+  expect(asked).toEqual([
+    ['two', '/v1/admin/users/u', { env: 'e' }],
+    ['two', '/v1/admin/users/a%2Fb', { env: 'e' }],
+    ['two', '/v1/admin/users/a%2Fb', undefined],
+  ]);
+  missing = 2;
+  await expect(audit.actor('u', 'e')).rejects.toMatchObject({ status: 404 });
+});
+
 test('CON-027 identity’s own trail stands in on 403, 404 and 5xx', async () => {
   for (const status of [403, 404, 500, 503]) {
     const { asked, audit } = trail(status);

@@ -18,6 +18,12 @@ export interface AuditKey {
   readonly after_ts: string;
   readonly after_id: string;
 }
+/** Somebody who acts, as identity knows people. */
+export interface Actor {
+  readonly user_id: string;
+  readonly email: string;
+  readonly display_name: string | null;
+}
 export interface AuditPage {
   readonly items: readonly AuditEntry[];
   readonly next: AuditKey | null;
@@ -64,6 +70,18 @@ export class AuditTrail {
         // What the canonical trail said explains more than what its substitute says.
         throw error;
       }
+    }
+  }
+
+  /** Who acted: one of the environment's own people, or of those who sign in to the console. */
+  async actor(userId: string, env: string): Promise<Actor> {
+    const ask = (target?: { env: string }) =>
+      this.#client.call<Actor>(this.#services.identity, `/v1/admin/users/${encodeURIComponent(userId)}`, { target });
+    try {
+      return await ask({ env });
+    } catch (error) {
+      if (!(error instanceof Problem && error.absent)) throw error;
+      return ask();
     }
   }
 

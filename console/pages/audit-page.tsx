@@ -123,6 +123,34 @@ export function AuditPage({ env, correlation }: { env: string; correlation?: str
   );
 }
 
+/** The trail keeps ids alone; who a person is, identity says to those who may ask. */
+function ActorName({ actor, env }: { actor: AuditEntry['actor']; env: string }) {
+  const { audit, client, notify } = useConsole();
+  const [name, setName] = useState<string>();
+  const ask = async () => {
+    client.beginAction();
+    try {
+      const { display_name: shown, email } = await audit.actor(actor.id, env);
+      setName(shown ? `${shown} (${email})` : email);
+    } catch (error) {
+      notify(Problem.of(error).message, 'bad');
+    }
+  };
+  return (
+    <>
+      <span className="cut" title={actor.id}>
+        {name ?? actor.id}
+      </span>
+      {actor.act && <span className="sub"> for {actor.act}</span>}
+      {actor.kind === 'user' && name === undefined && (
+        <button type="button" className="link" aria-label={`Name of ${actor.id}`} onClick={ask}>
+          Name
+        </button>
+      )}
+    </>
+  );
+}
+
 function Entry({ entry, env }: { entry: AuditEntry; env: string }) {
   return (
     <tr>
@@ -134,10 +162,7 @@ function Entry({ entry, env }: { entry: AuditEntry; env: string }) {
       </td>
       <td data-label="Action">{entry.action}</td>
       <td data-label="Actor">
-        <span className="cut" title={entry.actor.id}>
-          {entry.actor.id}
-        </span>
-        {entry.actor.act && <span className="sub"> for {entry.actor.act}</span>}
+        <ActorName actor={entry.actor} env={env} />
       </td>
       <td data-label="Resource">
         {entry.resource ? (

@@ -79,7 +79,14 @@ describe(`a directory provisions people, ${MODE}`, () => {
     await babs.close();
   });
 
-  test('2 IDN-024 the console shows people, and what identity recorded', async () => {
+  test('2 CON-027 IDN-024 the console shows people, what identity recorded, and who acted', async () => {
+    await ada.goto(`${platform.ready.console}/#/audit?env=${SYSTEM.envId}`);
+    await ada
+      .getByRole('button', { name: /^Name of/ })
+      .first()
+      .click();
+    await row(`(${platform.firstStart.email})`).first().waitFor();
+    await shoot(ada, 'audit-actor');
     await ada.goto(`${platform.ready.console}/#/auth/audit?env=${SYSTEM.envId}`);
     await row('auth.user.provisioned').waitFor();
     await row('auth.user.disabled').waitFor();
