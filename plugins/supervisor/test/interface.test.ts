@@ -30,8 +30,18 @@ test('SUP-107 SUP-113 every path is under /v1, and no event of a domain is decla
   expect([supervisor.events, Object.values(supervisor.routes).filter(({ options }) => 'emits' in options)]).toEqual([{}, []]);
 });
 
-test('SUP-007 a tier is waited for sixty seconds, unless the setting says otherwise', () => {
-  expect(supervisor.base.config.properties.tierTimeoutS).toMatchObject({ env: 'PLATFORM_CAPTAIN_TIER_GATE_TIMEOUT', default: 60 });
+test('SUP-007 SUP-011 SUP-014 SUP-029 SUP-033 SUP-050 SUP-058 SUP-060 its settings have the documented names and values', () => {
+  const settings = Object.values(supervisor.base.config.properties as Record<string, { env: string; default: unknown }>);
+  expect(Object.fromEntries(settings.map(setting => [setting.env.replace('PLATFORM_CAPTAIN_', ''), setting.default]))).toMatchObject({
+    TIER_GATE_TIMEOUT: 60,
+    LAST_RESORT_RESPAWN_S: 300,
+    CERT_GRACE_S: 120,
+    CATALOG_PATHS: '',
+    EDGE_IP: '',
+    MAX_MACHINES: 1,
+    MACHINE_ENV_FILE: '',
+    TELEMETRY: 'host',
+  });
 });
 
 describe('over the wire', () => {

@@ -67,6 +67,9 @@ describe('machines', () => {
     expect(leader.decisions).toEqual([]);
     expect(leader.look(idle, 3).decisions).toMatchObject([{ do: 'retire', ip: 'c' }]);
     expect(new Leader().look([machine('a', 5)], 2_000).decisions).toEqual([]);
+    const kept = new Leader();
+    kept.settings.min = 3;
+    expect(kept.look(idle, 2_000).decisions).toEqual([]);
   });
 
   test('SUP-051 SUP-052 profiles are auto, manual and never, and a word nobody knows adds nothing', () => {
