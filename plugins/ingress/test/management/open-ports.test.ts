@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { ManualClock } from '@platform/testing';
+import { ingress } from '../../contract/index.ts';
 import { openChallenges } from '../../src/management/open-ports.ts';
 
 /** The port of challenges under these settings, and what it owns. */
@@ -46,9 +47,10 @@ test('ING-011 in development there is no plain port unless it is asked for', asy
   expect((await opened({ httpPort: 0 }, true)).ports()).toEqual([]);
 });
 
-test('ING-011 in production it is port 80, and one that may not be opened is told of and stops nothing', async () => {
+test('ING-011 in production it is port 80 unless PLATFORM_PROXY_HTTP_PORT says another, and one that may not be opened is told of and stops nothing', async () => {
   const { asked, said } = await opened({}, true);
   expect([asked, said]).toEqual([[80], ['certificates of names outside cannot be had']]);
+  expect(ingress.base.config.properties.httpPort).toMatchObject({ env: 'PLATFORM_PROXY_HTTP_PORT' });
 });
 
 test('ING-011 a port that an instance before this one still has is taken over when it leaves', async () => {
