@@ -31,7 +31,7 @@ test('SUP-107 SUP-113 every path is under /v1, and no event of a domain is decla
 });
 
 test('SUP-007 SUP-011 SUP-014 SUP-029 SUP-033 SUP-050 SUP-058 SUP-060 its settings have the documented names and values', () => {
-  const settings = Object.values(supervisor.base.config.properties as Record<string, { env: string; default: unknown }>);
+  const settings = Object.values(supervisor.base.config.properties as unknown as Record<string, { env: string; default: unknown }>);
   expect(Object.fromEntries(settings.map(setting => [setting.env.replace('PLATFORM_CAPTAIN_', ''), setting.default]))).toMatchObject({
     TIER_GATE_TIMEOUT: 60,
     LAST_RESORT_RESPAWN_S: 300,
