@@ -34,17 +34,18 @@ export function lifePromises(subject: ConformanceSubject): void {
     'without its %s it says that it is not ready, fails nobody inside, and serves again by itself',
     async store => {
       await subject.use(async host => {
+        const reads = subject.gated.filter(([, { method }]) => method === 'GET').slice(0, 5);
+        const before = await answersOf(host, subject, reads);
         host.part(store, true);
         const check = store === 'database' ? 'database' : 'key_value';
         await expect.poll(async () => await readiness(host)).toMatchObject([503, 'not_ready', { [check]: { ok: false } }]);
-        for (const [name, asked] of subject.gated.filter(([, { method }]) => method === 'GET').slice(0, 5)) {
-          const persona = as.user(...(gateActions(asked.options.gate) ?? []).map(action => subject.scope(action)));
-          const answer = await host.fetch(`${sample(asked)}?target_env_id=${persona.envId}`, { persona });
-          // What it still knows it may say; what it cannot know it says in words that tell the caller to come again.
-          expect([name, answer.status === 500 ? answer.json : 'answered']).toEqual([name, 'answered']);
-        }
+        // What it still knows it may say; what it cannot know it says in words that tell the caller to come again.
+        const during = await answersOf(host, subject, reads);
+        expect(during.filter(([, status]) => status === 500)).toEqual([]);
         host.part(store, false);
         await expect.poll(async () => (await readiness(host)).slice(0, 2)).toEqual([200, 'ready']);
+        // Each connection comes back by itself: the service serves again when its routes answer as before.
+        await expect.poll(async () => statuses(await answersOf(host, subject, reads))).toEqual(statuses(before));
       });
     },
   );
@@ -73,6 +74,23 @@ export async function drainsUnderLoad(subject: ConformanceSubject): Promise<void
     await drained;
     await host[Symbol.asyncDispose]();
   });
+}
+
+type Answers = readonly (readonly [name: string, status: number, json: unknown])[];
+
+/** What each of these reads answers to somebody who may do it. */
+async function answersOf(host: BootedHost<AnyContract>, subject: ConformanceSubject, reads: ConformanceSubject['gated']): Promise<Answers> {
+  const answers: [string, number, unknown][] = [];
+  for (const [name, asked] of reads) {
+    const persona = as.user(...(gateActions(asked.options.gate) ?? []).map(action => subject.scope(action)));
+    const { status, json } = await host.fetch(`${sample(asked)}?target_env_id=${persona.envId}`, { persona });
+    answers.push([name, status, json]);
+  }
+  return answers;
+}
+
+function statuses(answers: Answers): unknown {
+  return answers.map(([name, status]) => [name, status]);
 }
 
 /** Status, word and checks of the readiness door. */
