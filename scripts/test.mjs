@@ -10,7 +10,7 @@ const args = process.argv.slice(2);
 const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
 if (args.includes('--help')) {
   process.stdout.write(
-    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, sizes, types, golden, unit (with coverage), faults, journey.\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
+    'npm test [-- --only STEP]\n\n  Steps: format, lint, imports, sizes, types, golden, unit (with coverage), faults, journey (with browser).\n  PLATFORM_CHROMIUM names a browser; without one, an installed or packaged Chromium is used.\n',
   );
   process.exit(0);
 }
@@ -39,6 +39,8 @@ const steps = [
   vitest('unit', [], { PLATFORM_COVERAGE: coverage }),
   { name: 'coverage', after: 'unit', command: [node, ...quiet, join(root, 'scripts', 'coverage.ts'), coverage] },
   { name: 'faults', command: [node, ...quiet, join(root, 'scripts', 'faults', 'main.ts'), '--each'] },
+  // Once, for both runs of the journeys: two that install one at the same time meet each other's lock.
+  { name: 'browser', after: 'journey', command: [node, ...quiet, join(root, 'e2e', 'fixtures', 'browser', 'bring.ts')] },
   vitest('journey, one process', ['-c', 'vitest.e2e.config.ts']),
   vitest('journey, split', ['-c', 'vitest.e2e.config.ts'], { PLATFORM_E2E_MODE: 'split' }),
 ].filter(({ name, after = name }) => !only || name.startsWith(only) || after.startsWith(only));
@@ -91,7 +93,11 @@ function count({ tests }, status) {
   try {
     const report = JSON.parse(readFileSync(tests, 'utf8'));
     passed += report.numPassedTests;
-    failed += report.numFailedTests;
+    // A file that fails before its first test fails none of them.
+    const unbegun = report.testResults.filter(
+      file => file.status === 'failed' && file.assertionResults.every(one => one.status !== 'failed'),
+    );
+    failed += report.numFailedTests + unbegun.length;
   } catch {
     failed += 1;
   }
