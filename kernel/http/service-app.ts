@@ -54,6 +54,10 @@ type DoorContext = ParameterizedContext<DoorState>;
 /** Answered while the service drains or is not up yet: a watcher must see that. */
 const PROBES = new Set(['kernel.health', 'kernel.readiness', 'kernel.metrics']);
 
+/** Whether its answer waits, or goes on, for as long as nothing happens. */
+const waits = (route: AnyRoute | undefined): boolean =>
+  route !== undefined && (route.options.waits === true || route.door === 'stream' || route.door === 'socket');
+
 /** The doors of one service, and what stands before all of them. */
 export class ServiceApp {
   readonly manifest: Manifest;
@@ -197,7 +201,7 @@ export class ServiceApp {
   /** One line and one figure for each request. The route stands for its path, which may carry what no log keeps. */
   #tell({ req, peer }: Exchange, operation: string, status: number, ms: number): void {
     const { metrics, log } = this.#options;
-    metrics?.answered(operation, status, ms / 1_000);
+    metrics?.answered(operation, status, ms / 1_000, { waited: waits(this.manifest.routes[operation]) });
     // What services ask of each other, and probes, are many and of little news.
     const level = peer || PROBES.has(operation) ? 'debug' : 'info';
     log[level]({ method: req.method, operation, status, ms: Math.round(ms * 10) / 10 }, 'request answered');

@@ -42,12 +42,12 @@ export class ServiceMetrics {
     });
   }
 
-  /** One answered request. `operation` is the route's name: paths carry ids. */
-  answered(operation: string, status: number, seconds: number): void {
+  /** One answered request. `operation` is the route's name: paths carry ids. One that `waited` on purpose has no answer time. */
+  answered(operation: string, status: number, seconds: number, { waited = false } = {}): void {
     this.#requests += 1;
     if (status >= 500 && status !== 503) this.#serverErrors += 1;
     this.#durations.observe({ service: this.#service, operation, status: `${Math.floor(status / 100)}xx` }, seconds);
-    this.traffic.add(status, seconds * 1_000);
+    this.traffic.add(status, waited ? undefined : seconds * 1_000);
   }
 
   /** How many were answered, and how many of them as an error of ours; 503 says that nothing was tried. */

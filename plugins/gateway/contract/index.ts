@@ -160,6 +160,7 @@ export const gateway = defineContract({
       idempotency: readAlone,
       gate: { public: cookie },
       limit: 65_536,
+      waits: true,
     }),
     push: raw('/subscribe/push', {
       summary: 'Register a device of the session',

@@ -18,6 +18,7 @@ import { ScreenedStream } from './screening/screened-stream.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+const isStream = (res: ServerResponse) => String(res.getHeader('content-type') ?? '').startsWith('text/event-stream');
 const BLOCKED: Refusal = { status: 403, code: 'waf_blocked', title: 'The request was refused by screening', lingers: true };
 
 export interface RequestDoorParts {
@@ -65,7 +66,7 @@ export class RequestDoor {
     this.#parts.unread.watch(res, partyOf(req.socket.remoteAddress));
     res.once('close', () => {
       this.#active -= 1;
-      this.#parts.traffic.answered(res.statusCode, performance.now() - since);
+      this.#parts.traffic.answered(res.statusCode, isStream(res) ? undefined : performance.now() - since);
     });
     try {
       // What was asked and taken back in one packet is known by the next turn, and costs no backend a connection (rapid reset).

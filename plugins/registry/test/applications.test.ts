@@ -107,7 +107,7 @@ describe('app instances', () => {
     ]);
   });
 
-  test('REG-084 the page of applications is sorted by name or slug, either way, page after page', async () => {
+  test('the page of applications is sorted by name or slug, either way, page after page', async () => {
     const { owner, env } = await world.tenant();
     const made: { name: string; slug: string; app_instance_id: string }[] = [];
     for (const [name, slug] of [

@@ -40,7 +40,7 @@ function numbersOf(value: unknown): Readonly<Record<string, number>> | undefined
     : undefined;
 }
 
-/** Counts answers between two looks; times are those of the first thousand. */
+/** Counts answers between two looks; times are those of the first thousand that have one. */
 export class TrafficWindow {
   readonly #service: string;
   #requests = 0;
@@ -51,11 +51,12 @@ export class TrafficWindow {
     this.#service = service;
   }
 
-  add(status: number, ms: number): void {
+  /** One answer. `ms` is left out where it waited on purpose: how long nothing happened is no answer time. */
+  add(status: number, ms?: number): void {
     this.#requests += 1;
     const name = `${Math.floor(status / 100)}xx`;
     this.#statuses[name] = (this.#statuses[name] ?? 0) + 1;
-    if (this.#times.length < SAMPLES) this.#times.push(ms);
+    if (ms !== undefined && this.#times.length < SAMPLES) this.#times.push(ms);
   }
 
   /** What there was, and begins anew; nothing where nothing was. */

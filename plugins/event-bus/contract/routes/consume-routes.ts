@@ -22,6 +22,7 @@ export const consumeRoutes = {
     body: ConsumeRequest,
     returns: Consumed,
     problems: [...where, 'm2m_only'],
+    waits: true,
   }),
   closeGroup: post('/v1/consume/close', {
     summary: "Destroy the caller's consumer group",

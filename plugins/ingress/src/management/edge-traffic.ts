@@ -49,8 +49,8 @@ export class EdgeTraffic {
     this.total[what] += 1;
   }
 
-  /** One answered request. */
-  answered(status: number, ms: number): void {
+  /** One answered request; without a time where it was a stream. */
+  answered(status: number, ms?: number): void {
     if (status < 200 || status > 299) this.count('not_2xx');
     this.#window.add(status, ms);
   }

@@ -74,6 +74,11 @@ export interface RouteOptions {
    */
   readonly port?: string;
   readonly address?: string;
+  /**
+   * Its answer waits until something happens, as a long poll does, or goes on like a stream: it is counted, and its time is none of those
+   * that the statistics show (G-STAT-04). So is every stream and socket.
+   */
+  readonly waits?: true;
   /** Served, but left out of `/openapi.json`. */
   readonly hidden?: boolean;
   /** How a raw or node door refuses, where the standard of its API fixes the body; RFC 9457 when absent (G-K-01). */
