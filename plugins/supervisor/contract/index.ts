@@ -67,6 +67,13 @@ export const supervisor = defineContract({
       default: 'host',
       description: 'What a machine measures: the host, or its own container',
     }),
+    minMachines: Type.Integer({
+      env: 'PLATFORM_CAPTAIN_MIN_MACHINES',
+      default: 1,
+      minimum: 1,
+      maximum: 1_000,
+      description: 'Fewest machines of the fleet: it grows to them, and gives none of them back',
+    }),
     maxMachines: Type.Integer({
       env: 'PLATFORM_CAPTAIN_MAX_MACHINES',
       default: 1,

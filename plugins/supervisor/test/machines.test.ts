@@ -63,14 +63,19 @@ class FleetUnderTest {
 
   constructor(
     profile: string,
-    { ip = '10.0.0.1', maxMachines = 3, clock = new ManualClock() }: { ip?: string; maxMachines?: number; clock?: ManualClock } = {},
+    {
+      ip = '10.0.0.1',
+      minMachines = 1,
+      maxMachines = 3,
+      clock = new ManualClock(),
+    }: { ip?: string; minMachines?: number; maxMachines?: number; clock?: ManualClock } = {},
   ) {
     this.clock = clock;
     const line = (fields: object) => {
       if ('alert' in fields) this.alerts.push(fields as never);
     };
     const ctx = {
-      config: { provisionProfile: profile, maxMachines },
+      config: { provisionProfile: profile, minMachines, maxMachines },
       kv,
       clock,
       log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: line },
@@ -293,6 +298,16 @@ describe('the machines of the fleet', () => {
         0,
       ]);
     }
+  });
+
+  test('G-CAP-11 are added up to the least size of the fleet, which the page shows; a least above the most is refused', async () => {
+    const fleet = new FleetUnderTest('auto', { minMachines: 2 });
+    await fleet.joins('10.0.0.1', 5);
+    await fleet.pass(3);
+    expect([fleet.made, await fleet.machines.state()]).toMatchObject([['platform-2'], { min: 2, max: 3 }]);
+    await fleet.pass(2_000);
+    expect(fleet.made).toHaveLength(1);
+    expect(() => new FleetUnderTest('auto', { minMachines: 4 })).toThrow(/PLATFORM_CAPTAIN_MIN_MACHINES is 4 .*MAX_MACHINES 3/);
   });
 
   test('SUP-108 a fleet that is full, or has nothing to make machines with, says so in one line', async () => {

@@ -72,6 +72,19 @@ describe('machines', () => {
     expect(kept.look(idle, 2_000).decisions).toEqual([]);
   });
 
+  test('G-CAP-11 a fleet below its least size asks for one machine at a time, idle or not, and then gives none back', () => {
+    const leader = new Leader();
+    leader.settings.min = 2;
+    leader.look([machine('a', 5)], 3);
+    expect(leader.decisions).toMatchObject([{ do: 'provision', reason: '1 of at least 2 machines are there' }]);
+    leader.look([machine('a', 5)], 297);
+    expect(leader.decisions).toHaveLength(1);
+    leader.look([machine('a', 5)], 3);
+    expect(leader.decisions).toHaveLength(2);
+    leader.look([machine('a', 5), machine('b', 5)], 2_000);
+    expect(leader.decisions).toHaveLength(2);
+  });
+
   test('SUP-051 SUP-052 profiles are auto, manual and never, and a word nobody knows adds nothing', () => {
     expect(['auto', 'manual', 'never', 'Auto', '', 'always'].map(profileOf)).toEqual([
       'auto',

@@ -41,7 +41,11 @@ export class Machines {
     this.#gate = gate;
     this.#ctx = supervisor.ctx;
     this.#provisioner = provisioner;
-    const { kv, clock, processes } = this.#ctx;
+    const { kv, clock, processes, config } = this.#ctx;
+    if (config.minMachines > config.maxMachines)
+      throw new Error(
+        `PLATFORM_CAPTAIN_MIN_MACHINES is ${config.minMachines} and PLATFORM_CAPTAIN_MAX_MACHINES ${config.maxMachines}: raise the latter.`,
+      );
     this.#leadership = new Leadership(kv, processes.ip);
     this.#pending = new PendingDecisions(kv, () => clock.now());
   }
@@ -53,7 +57,7 @@ export class Machines {
     return {
       profile: profileOf(config.provisionProfile),
       leader_ip: await this.#leadership.holder(),
-      min: SCALING.min,
+      min: config.minMachines,
       max: config.maxMachines,
       machines: (await this.#supervisor.samples.order()).length,
       cooldown_until: memory.cooldown_until > this.#ctx.clock.now().getTime() ? at(memory.cooldown_until) : null,
@@ -103,7 +107,7 @@ export class Machines {
       inMachine: this.#supervisor.growing.some(service => admits(this.#ctx.processes.ip, service)),
       admits,
     };
-    const { memory, decision } = judgeFleet(before, sight, { ...SCALING, max: config.maxMachines });
+    const { memory, decision } = judgeFleet(before, sight, { ...SCALING, min: config.minMachines, max: config.maxMachines });
     if (JSON.stringify(memory) !== JSON.stringify(before)) await kv.call('SET', MEMORY, JSON.stringify(memory), 'EX', 86_400);
     await this.#carryOut(decision);
   }
