@@ -85,6 +85,14 @@ describe('machines', () => {
     expect(leader.decisions).toHaveLength(2);
   });
 
+  test('G-CAP-11 a machine that cannot be had keeps no service from one that is there', () => {
+    const leader = new Leader();
+    leader.settings.min = 5;
+    const [full, empty] = [machine('a', 90, 'stat'), machine('b', 5)];
+    leader.look([machine('a', 5), empty], 240).look([full, empty], 120, { admits: ip => ip === 'b' });
+    expect(leader.decisions).toMatchObject([{ do: 'provision' }, { do: 'spawn', ip: 'b', service: 'stat' }]);
+  });
+
   test('SUP-051 SUP-052 profiles are auto, manual and never, and a word nobody knows adds nothing', () => {
     expect(['auto', 'manual', 'never', 'Auto', '', 'always'].map(profileOf)).toEqual([
       'auto',

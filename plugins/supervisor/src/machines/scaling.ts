@@ -78,14 +78,15 @@ export function judgeFleet(
     idle_since: idle ? (memory.idle_since ?? now) : null,
   };
   const wait = { memory: next, decision: { do: 'nothing' } as const };
-  if (sight.count < settings.min) return fill(next, sight, settings) ?? wait;
   if (next.saturated_since !== null && now - next.saturated_since >= settings.saturatedMs)
     return grow(next, saturated, sight, settings) ?? wait;
+  // After load, which may only need what is there: a machine that cannot be made keeps nobody from it.
+  if (sight.count < settings.min) return fill(next, sight, settings) ?? wait;
   if (next.idle_since !== null && now - next.idle_since >= settings.idleMs) return shrink(next, sight, settings) ?? wait;
   return wait;
 }
 
-/** A fleet that is smaller than it may be grows, whatever its load (G-CAP-11). */
+/** A fleet that is smaller than its least size grows, whatever its load (G-CAP-11). */
 function fill(memory: ScalingMemory, { now, count }: FleetSight, { min, provisionCooldownMs }: ScalingSettings) {
   if (now < memory.cooldown_until) return undefined;
   const reason = `${count} of at least ${min} machines are there`;
