@@ -84,4 +84,4 @@ export type { Delivery, StreamItem } from './src/request/delivery.ts';
 export type { Lock, Locked, LockOptions } from './src/context/lock.ts';
 export type { BucketOptions, Counted, Limit, LimitOptions, ProcessLimit, ProcessLimitOptions, WindowOptions } from './src/context/limit.ts';
 export type { Manifest } from './src/contract/manifest.ts';
-export { errorsOf, readTraffic, type Traffic, TrafficWindow } from './src/traffic-window.ts';
+export { errorsOf, readTraffic, timedOf, type Traffic, TrafficWindow } from './src/traffic-window.ts';

@@ -321,6 +321,19 @@ test('operators see the traffic of the edge', async () => {
   expect(await by.figures({})).toMatchObject({ edge_handshakes_total: expect.any(Number), post_quantum_percent: expect.any(Number) });
 });
 
+test('G-STAT-04 a stream of events is counted at the edge, and how long it was open is no answer time', async () => {
+  const told: { counts: { requests: number; waited?: number } }[] = [];
+  await world.host.clock.advance('10s');
+  await using _heard = await world.kv.subscribe('stat:metrics:tls', message => void told.push(JSON.parse(message)));
+  for (const path of ['/events', '/a', '/events']) expect((await world.ask(ECHO, { path })).status).toBe(200);
+  await expect
+    .poll(async () => {
+      await world.host.clock.advance('10s');
+      return told.map(({ counts: { requests, waited } }) => ({ requests, waited }));
+    })
+    .toContainEqual({ requests: 3, waited: 2 });
+});
+
 test('ING-005 ING-016 ING-045 the ingress has no tables, no migrations, and declares no event of its own', async () => {
   const { contract, migrations } = (await import('../src/plugin.ts')).default;
   expect([migrations, contract.events, 'tasks' in contract.base, 'keys' in contract.base]).toEqual([undefined, {}, false, false]);

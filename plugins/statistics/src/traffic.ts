@@ -1,4 +1,4 @@
-import { errorsOf, readTraffic, SYSTEM, type Traffic as Flushed } from '@platform/sdk';
+import { errorsOf, readTraffic, SYSTEM, timedOf, type Traffic as Flushed } from '@platform/sdk';
 import type { Traffic as Row } from '../contract/index.ts';
 import type { Ctx } from './context.ts';
 
@@ -10,8 +10,9 @@ const KEPT_MINUTES = 5;
 
 interface Sum {
   requests: number;
+  waited: number;
   statuses: Record<string, number>;
-  /** Of the median, weighed by requests; of the tails, the worst. */
+  /** Of the median, weighed by the answers that have a time; of the tails, the worst. */
   p50: number;
   p95: number;
   p99: number;
@@ -69,8 +70,8 @@ export class Traffic {
   async figures() {
     const { sql } = this.#ctx.db;
     const items = await sql<{ at: string; requests: number; errors: number; p50: number; p95: number }[]>`
-      select at, sum(requests)::int as requests, sum(errors)::int as errors, sum(p50_ms * requests) / greatest(sum(requests), 1) as p50,
-        max(p95_ms) as p95
+      select at, sum(requests)::int as requests, sum(errors)::int as errors,
+        sum(p50_ms * (requests - waited)) / greatest(sum(requests - waited), 1) as p50, max(p95_ms) as p95
       from traffic where period = 'minute' and at > ${new Date(this.#ctx.clock.now().getTime() - 3_600_000).toISOString()} group by at
         order by at`;
     const last = items.at(-1);
@@ -97,10 +98,10 @@ export class Traffic {
     const rows = [...services].map(([service, sum]) => ({ service, ...rowOf(sum) }));
     const fresh = await this.#ctx.db.tx(async tx => {
       const written = await tx.sql<{ service: string }[]>`
-        insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)
-        select 'minute', ${at}, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms
-        from jsonb_to_recordset(${tx.sql.json(rows)}) as row(service text, requests int, errors int, statuses jsonb, p50_ms float8,
-          p95_ms float8, p99_ms float8)
+        insert into traffic (period, at, service, requests, waited, errors, statuses, p50_ms, p95_ms, p99_ms)
+        select 'minute', ${at}, service, requests, waited, errors, statuses, p50_ms, p95_ms, p99_ms
+        from jsonb_to_recordset(${tx.sql.json(rows)}) as row(service text, requests int, waited int, errors int, statuses jsonb,
+          p50_ms float8, p95_ms float8, p99_ms float8)
         on conflict do nothing returning service`;
       if (written.length > 0) await tx.emit('platform:stat:traffic:snapshot', SYSTEM.envId, snapshotOf(at, rows));
       const own = new Set(written.map(({ service }) => service));
@@ -116,6 +117,7 @@ export class Traffic {
       {
         service: string;
         requests: number;
+        waited: number;
         errors: number;
         statuses: Record<string, number>;
         p50_ms: number;
@@ -123,15 +125,15 @@ export class Traffic {
         p99_ms: number;
       }[]
     >`
-      insert into traffic (period, at, service, requests, errors, statuses, p50_ms, p95_ms, p99_ms)
-      select 'day', ${from}, service, sum(requests)::int, sum(errors)::int,
+      insert into traffic (period, at, service, requests, waited, errors, statuses, p50_ms, p95_ms, p99_ms)
+      select 'day', ${from}, service, sum(requests)::int, sum(waited)::int, sum(errors)::int,
         (select jsonb_object_agg(key, total) from (select key, sum(value::int) as total
           from traffic inner_rows, jsonb_each_text(inner_rows.statuses)
           where inner_rows.period = 'minute' and inner_rows.service = t.service and inner_rows.at >= ${from} and inner_rows.at < ${to}
             group by key) sums),
-        sum(p50_ms * requests) / greatest(sum(requests), 1), max(p95_ms), max(p99_ms)
+        sum(p50_ms * (requests - waited)) / greatest(sum(requests - waited), 1), max(p95_ms), max(p99_ms)
       from traffic t where period = 'minute' and at >= ${from} and at < ${to} group by service
-      on conflict do nothing returning service, requests, errors, statuses, p50_ms, p95_ms, p99_ms`;
+      on conflict do nothing returning service, requests, waited, errors, statuses, p50_ms, p95_ms, p99_ms`;
     await this.#publish('stat:rollups:day', from, rows);
   }
 
@@ -141,36 +143,47 @@ export class Traffic {
     rows: readonly {
       service: string;
       requests: number;
+      waited: number;
       statuses: Record<string, number>;
       p50_ms: number;
       p95_ms: number;
       p99_ms: number;
     }[],
   ): Promise<void> {
-    for (const { service, requests, statuses, p50_ms, p95_ms, p99_ms } of rows)
+    for (const { service, requests, waited, statuses, p50_ms, p95_ms, p99_ms } of rows)
       await this.#ctx.kv.call(
         'PUBLISH',
         channel,
-        JSON.stringify({ at, service, counts: { requests }, statuses, latency_ms: { p50: p50_ms, p95: p95_ms, p99: p99_ms } }),
+        JSON.stringify({
+          at,
+          service,
+          counts: { requests, ...(waited > 0 ? { waited } : {}) },
+          statuses,
+          latency_ms: { p50: p50_ms, p95: p95_ms, p99: p99_ms },
+        }),
       );
   }
 }
 
-function added(known: Sum | undefined, { counts: { requests }, statuses, latency_ms }: Flushed): Sum {
-  if (!known) return { requests, statuses: { ...statuses }, ...latency_ms };
-  const total = known.requests + requests;
+function added(known: Sum | undefined, { counts, statuses, latency_ms }: Flushed): Sum {
+  const { requests } = counts;
+  const timed = timedOf(counts);
+  if (!known) return { requests, waited: requests - timed, statuses: { ...statuses }, ...latency_ms };
+  const [before, total] = [timedOf(known), timedOf(known) + timed];
   for (const [name, count] of Object.entries(statuses)) known.statuses[name] = (known.statuses[name] ?? 0) + count;
   return {
-    requests: total,
+    requests: known.requests + requests,
+    waited: known.waited + requests - timed,
     statuses: known.statuses,
-    p50: total === 0 ? 0 : (known.p50 * known.requests + latency_ms.p50 * requests) / total,
+    p50: total === 0 ? 0 : (known.p50 * before + latency_ms.p50 * timed) / total,
     p95: Math.max(known.p95, latency_ms.p95),
     p99: Math.max(known.p99, latency_ms.p99),
   };
 }
 
-const rowOf = ({ requests, statuses, p50, p95, p99 }: Sum) => ({
+const rowOf = ({ requests, waited, statuses, p50, p95, p99 }: Sum) => ({
   requests: Math.round(requests),
+  waited: Math.round(waited),
   errors: Math.round(errorsOf({ statuses })),
   statuses,
   p50_ms: rounded(p50),
@@ -180,10 +193,11 @@ const rowOf = ({ requests, statuses, p50, p95, p99 }: Sum) => ({
 
 function snapshotOf(at: string, rows: readonly ({ service: string } & ReturnType<typeof rowOf>)[]) {
   const requests = rows.reduce((sum, row) => sum + row.requests, 0);
+  const timed = rows.reduce((sum, row) => sum + timedOf(row), 0);
   return {
     at,
     rps: rounded(requests / 60),
-    p50_ms: rounded(rows.reduce((sum, row) => sum + row.p50_ms * row.requests, 0) / Math.max(1, requests)),
+    p50_ms: rounded(rows.reduce((sum, row) => sum + row.p50_ms * timedOf(row), 0) / Math.max(1, timed)),
     p95_ms: Math.max(0, ...rows.map(({ p95_ms }) => p95_ms)),
     errors: rows.reduce((sum, row) => sum + row.errors, 0),
     by_service: Object.fromEntries(rows.map(row => [row.service, { requests: row.requests, errors: row.errors }])),

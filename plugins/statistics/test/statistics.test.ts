@@ -93,11 +93,11 @@ describe('measurements', () => {
 });
 
 describe('traffic', () => {
-  const flush = (service: string, requests: number, statuses: Record<string, number>, p50: number) =>
+  const flush = (service: string, requests: number, statuses: Record<string, number>, p50: number, more = {}) =>
     JSON.stringify({
       service,
       at: host.clock.now().toISOString(),
-      counts: { requests },
+      counts: { requests, ...more },
       statuses,
       latency_ms: { p50, p95: p50 * 2, p99: p50 * 3 },
     });
@@ -116,6 +116,8 @@ describe('traffic', () => {
     const publish = (channel: string, message: string) => host.process.kv.call('PUBLISH', channel, message);
     await publish('stat:metrics', flush('sys', 30, { '2xx': 28, '5xx': 2 }, 10));
     await publish('stat:metrics', flush('sys', 10, { '2xx': 10 }, 50));
+    // Answers that waited on purpose weigh nothing: the median of the others stays what it is.
+    await publish('stat:metrics', flush('sys', 100, { '2xx': 100 }, 0, { waited: 100 }));
     await publish('stat:metrics:tls', flush('proxy', 60, { '2xx': 60 }, 4));
     for (const nonsense of [
       '{',
@@ -140,8 +142,8 @@ describe('traffic', () => {
         {
           at: expect.any(String),
           service: 'sys',
-          counts: { requests: 40 },
-          statuses: { '2xx': 38, '5xx': 2 },
+          counts: { requests: 140, waited: 100 },
+          statuses: { '2xx': 138, '5xx': 2 },
           latency_ms: { p50: 20, p95: 100, p99: 150 },
         },
       ]);
@@ -149,7 +151,12 @@ describe('traffic', () => {
     expect(mine).toMatchObject([
       {
         env_id: ENV,
-        payload: { errors: 2, p95_ms: 100, by_service: { sys: { requests: 40, errors: 2 }, proxy: { requests: 60, errors: 0 } } },
+        payload: {
+          errors: 2,
+          p50_ms: expect.closeTo(10.4, 0),
+          p95_ms: 100,
+          by_service: { sys: { requests: 140, errors: 2 }, proxy: { requests: 60, errors: 0 } },
+        },
       },
     ]);
     expect(
@@ -162,7 +169,7 @@ describe('traffic', () => {
     const services = (await host.fetch('/v1/traffic/services', { persona: reader })).json['items'] as { service: string }[];
     expect(services.filter(({ service }) => service !== 'stat')).toMatchObject([
       { service: 'proxy', requests: 60, p50_ms: 4 },
-      { service: 'sys', requests: 40, errors: 2, p50_ms: 20 },
+      { service: 'sys', requests: 140, errors: 2, p50_ms: 20 },
     ]);
     expect((await host.fetch('/v1/traffic', { persona: as.user('stat:read') })).status).toBe(403);
   });
@@ -182,7 +189,7 @@ describe('traffic', () => {
       )
       .toEqual([
         { service: 'proxy', counts: { requests: 60 }, statuses: { '2xx': 60 } },
-        { service: 'sys', counts: { requests: 40 }, statuses: { '2xx': 38, '5xx': 2 } },
+        { service: 'sys', counts: { requests: 140, waited: 100 }, statuses: { '2xx': 138, '5xx': 2 } },
       ]);
     await host.clock.advance('1m');
     expect(days.messages).toHaveLength(2);

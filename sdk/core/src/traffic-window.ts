@@ -8,7 +8,8 @@ const MOST = 1e12;
 export interface Traffic {
   readonly service: string;
   readonly at: string;
-  readonly counts: { readonly requests: number; readonly [name: string]: number };
+  /** `waited`: how many of the requests have no answer time. */
+  readonly counts: { readonly requests: number; readonly waited?: number; readonly [name: string]: number | undefined };
   readonly statuses: Readonly<Record<string, number>>;
   readonly latency_ms: { readonly p50: number; readonly p95: number; readonly p99: number };
 }
@@ -29,6 +30,14 @@ export function readTraffic(message: string): Traffic | undefined {
   }
 }
 
+interface Counted {
+  readonly requests: number;
+  readonly waited?: number | undefined;
+}
+
+/** How many of its answers have a time: what a median is weighed by. */
+export const timedOf = ({ requests, waited = 0 }: Counted): number => Math.max(0, requests - waited);
+
 /** How many of its answers were failures of the service. */
 export const errorsOf = ({ statuses }: Pick<Traffic, 'statuses'>): number =>
   Object.entries(statuses).reduce((sum, [name, count]) => sum + (name.startsWith('5') ? count : 0), 0);
@@ -44,6 +53,7 @@ function numbersOf(value: unknown): Readonly<Record<string, number>> | undefined
 export class TrafficWindow {
   readonly #service: string;
   #requests = 0;
+  #waited = 0;
   #statuses: Record<string, number> = {};
   #times: number[] = [];
 
@@ -56,7 +66,8 @@ export class TrafficWindow {
     this.#requests += 1;
     const name = `${Math.floor(status / 100)}xx`;
     this.#statuses[name] = (this.#statuses[name] ?? 0) + 1;
-    if (ms !== undefined && this.#times.length < SAMPLES) this.#times.push(ms);
+    if (ms === undefined) this.#waited += 1;
+    else if (this.#times.length < SAMPLES) this.#times.push(ms);
   }
 
   /** What there was, and begins anew; nothing where nothing was. */
@@ -67,11 +78,11 @@ export class TrafficWindow {
     const traffic = {
       service: this.#service,
       at: now.toISOString(),
-      counts: { requests: this.#requests },
+      counts: { requests: this.#requests, ...(this.#waited > 0 ? { waited: this.#waited } : {}) },
       statuses: this.#statuses,
       latency_ms: { p50: at(0.5), p95: at(0.95), p99: at(0.99) },
     };
-    [this.#requests, this.#statuses, this.#times] = [0, {}, []];
+    [this.#requests, this.#waited, this.#statuses, this.#times] = [0, 0, {}, []];
     return traffic;
   }
 }

@@ -11,7 +11,7 @@ test('G-STAT-04 an answer that waited on purpose is counted, and its time is non
   expect(window.take(NOW)).toEqual({
     service: 'bus',
     at: NOW.toISOString(),
-    counts: { requests: 101 },
+    counts: { requests: 101, waited: 98 },
     statuses: { '2xx': 100, '5xx': 1 },
     latency_ms: { p50: 2, p95: 3, p99: 3 },
   });
@@ -20,6 +20,6 @@ test('G-STAT-04 an answer that waited on purpose is counted, and its time is non
 test('a window of nothing but waits has no answer times, and the next begins anew', () => {
   const window = new TrafficWindow('bus');
   window.add(200);
-  expect(window.take(NOW)).toMatchObject({ counts: { requests: 1 }, latency_ms: { p50: 0, p95: 0, p99: 0 } });
+  expect(window.take(NOW)).toMatchObject({ counts: { requests: 1, waited: 1 }, latency_ms: { p50: 0, p95: 0, p99: 0 } });
   expect(window.take(NOW)).toBeUndefined();
 });
